@@ -180,7 +180,7 @@ arviz-%:
 	'arviz$(if $(filter 3.11,$*),<1,>=1)' $(WITH_ARVIZ); \
 	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-arviz-$*/numba $(VENV)-arviz-$*/bin/python $(PYTEST) tests/core/test_when_imported.py \
 	tests/data/test_divergences.py tests/estimate/test_rotation.py tests/compare/test_divergences.py tests/report/test_accessor.py \
-	tests/report/test_for_arviz.py
+	tests/report/test_for_arviz.py tests/report/test_arviz_arguments.py
 
 # PyMC, nutpie, NumPyro, BlackJAX, CmdStan and PyStan. In environments of their own: PyMC requires its own numba, and ArviZ before 1 on
 # Python 3.11, 1 or newer on Python 3.12. No parallel workers: what samplers compile

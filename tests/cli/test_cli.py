@@ -202,6 +202,18 @@ def test_netcdf_with_group_and_coordinates(folder, capsys):
     assert "prior_predictive" in err
 
 
+def test_labels_that_are_numbers_are_selected_by_text(folder, capsys):
+    import xarray as xr
+
+    for seed, name in enumerate(("given.nc", "other.nc")):
+        values = np.random.default_rng(seed).standard_normal((2, 100, 4))
+        dims, labels = ("chain", "draw", "y_dim_0"), {"y_dim_0": np.arange(4)}
+        xr.Dataset({"y": (dims, values)}, coords=labels).to_netcdf(name, engine="h5netcdf")
+    code, out, _ = run("compare", "given.nc", "other.nc", "--coords", "y_dim_0=3,1", "--json", capsys=capsys)
+    assert code == 0
+    assert [(pair["first"], pair["second"]) for pair in json.loads(out)["pairs"]] == [("y[3]", "y[1]")]
+
+
 @pytest.mark.slow
 def test_the_demo_finds_what_is_known(capsys):
     code, out, err = run("demo", capsys=capsys)

@@ -159,9 +159,8 @@ def test_rows_with_missing_values_are_left_out():
     assert result.pair("x", "y").divergences.places == result.divergences.places
 
 
-def test_rows_over_time_have_none():
+def test_with_lags_divergent_draws_are_counted_once_for_each_sample():
     result = cd.pairwise(tree(1), tree(2), lags=1, n_jobs=1)
-    assert result.divergences is None
     assert codes_of(result).count("divergent-draws") == 2
 
 
@@ -356,3 +355,25 @@ def test_many_divergent_draws_are_drawn_without_edges_and_smaller(rate, edges):
     assert len(marks.get_offsets()) == result.divergences.n_divergent
     assert bool(marks.get_linewidths().all()) == edges
     assert (marks.get_sizes()[0] > cloud.get_sizes().max()) == edges
+
+
+def test_with_lags_a_row_is_divergent_if_its_draw_of_now_is():
+    """Draws that follow a large one are large too, which those of the reference are not, and diverge."""
+    rng = np.random.default_rng(1)
+    noise = rng.standard_normal((2, CHAINS, DRAWS))
+    values = noise[0].copy()
+    after = np.roll(values, 1, axis=1) > 0.8
+    values[after] = 0.8 + np.abs(noise[1][after])
+    mask = after & (rng.random(after.shape) < 0.3)
+    mask[:, 0] = True  # which have no past
+    draws = replace(cd.as_draws({"a": values, "b": noise[1]}), diverging=mask)
+    result = cd.pairwise(draws, {"a": noise[0], "b": noise[1]}, lags=1, n_jobs=1)
+    found = result.divergences
+    assert found.by_chain == tuple(mask[:, 1:].sum(axis=1))
+    assert found.n == CHAINS * (DRAWS - 1)
+    assert ("a", "a[t-1]") in {place.names for place in found.found}
+    assert result.sentences()["Divergent"]
+    (told,) = (caveat for caveat in result.caveats if caveat.code == "divergent-draws")
+    assert f"{mask.sum()} of {mask.size:,} draws" in str(told)
+    assert result.pair("a", "a[t-1]").divergences.n_divergent == mask[:, 1:].sum()
+    assert cd.pairwise(replace(draws, diverging=None), draws, lags=1, n_jobs=1).divergences is None

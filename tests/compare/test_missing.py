@@ -102,7 +102,9 @@ def test_what_pairs_cannot_keep():
         told = refused("nan", chains, missing=missing)
         for shown in ("age (200 of 1000", "draw 0", "chain 0"):
             assert shown in told
-        assert "missing=" not in told
+        assert ("missing=" in told) == (missing == "pairs")  # which keeps no draws of chains
+    for missing in ("listwise", "drop"):
+        assert f"missing={missing!r}" in refused("nan", chains, missing=missing)
     assert "chain 0" in refused("nan", GAPS, chains=4, missing="pairs")
     assert "chain 0" in refused("nan", cd.as_draws(GAPS, missing="pairs"), chains=4, missing="pairs")
     refused("argument", GAPS, missing="ignore")

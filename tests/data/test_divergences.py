@@ -228,10 +228,10 @@ def test_a_stan_file_that_does_not_tell_all_divergences_tells_none(tmp_path, cel
     assert any("divergences were not used" in note for note in draws.notes)
 
 
-def test_rows_that_are_no_draws_any_more_have_no_divergences():
+def test_rows_of_several_draws_have_no_divergences_but_rows_over_time_have_those_of_now():
     draws, reference = cd.as_draws(tree(1)), cd.as_draws(tree(2))
-    lagging = plan_lags(draws, reference, (1,))[0]
-    assert lagged(draws, lagging).diverging is None
+    lagging = plan_lags(draws, reference, (1, 3))[0]
+    assert np.array_equal(lagged(draws, lagging).diverging, flags(1)[:, 3:])
     assert cd.repair(draws, reference).draws.diverging is None
 
 

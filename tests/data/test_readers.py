@@ -361,6 +361,29 @@ def test_coords_that_cannot_be_used(coords, code):
     refused(code, DATASET, coords=coords)
 
 
+def test_labels_that_are_numbers_may_be_text():
+    """As they are on a command line."""
+    theta = (("chain", "draw", "g"), np.arange(24.0).reshape(2, 4, 3))
+    for labels, texts in (([0, 1, 2], ["2", "0"]), ([0.1, 0.5, 2.0], ["2", "0.1"])):
+        given = xr.Dataset({"theta": theta}, coords={"g": np.asarray(labels, dtype=type(labels[0]))})
+        np.testing.assert_array_equal(cd.as_draws(given, coords={"g": texts}).values, theta[1][:, :, [2, 0]])
+    numbered = xr.Dataset({"theta": theta})  # by position, without labels
+    np.testing.assert_array_equal(cd.as_draws(numbered, coords={"g": ["1"]}).values, theta[1][:, :, [1]])
+    for text in ("1.5", "one", "3", "", "1e400"):
+        refused("unknown-name", numbered, coords={"g": [text]})
+    named = numbered.assign_coords(g=["1", "01", "x"])
+    assert cd.as_draws(named, coords={"g": ["01"]}).names == ("theta[01]",)
+    refused("unknown-name", named, coords={"g": [1]})
+
+
+def test_containers_of_groups_are_no_list():
+    for item in (DATASET, xr.DataTree.from_dict({"posterior": DATASET})):
+        for given in ([item], (item,)):
+            assert "without the list" in refused("not-numeric", given)
+        assert "dimension chain" in refused("not-numeric", [item, item])
+    assert cd.as_draws([DATASET["mu"].T, DATASET["mu"].T]).n_chains == 2
+
+
 # dictionaries
 
 

@@ -657,6 +657,41 @@ def test_a_small_zarr_store_is_compared_without_dask(tmp_path, monkeypatch):
     refusal("dependency", cd.pairwise, str(path), cd.Gaussian(0.0))
 
 
+@pytest.mark.parametrize("read", [open_source, cd.as_draws])
+def test_zarr_store_with_a_zarr_that_xarray_cannot_use(tmp_path, monkeypatch, read):
+    zarr = pytest.importorskip("zarr", reason="Zarr stores need zarr")
+    pytest.importorskip("dask.array", reason="chunks need dask")
+    (tmp_path / "zarr.json").write_text("{}")
+
+    def fails(*_, **__):
+        raise TypeError("open_group() got an unexpected keyword argument 'zarr_format'")
+
+    monkeypatch.setattr(xr, "open_datatree", fails)
+    monkeypatch.setattr(zarr, "__version__", "2.18.7")
+    told = refusal("dependency", read, tmp_path)
+    assert 'pip install "zarr>=3"' in told
+    assert "zarr_format" in told
+    monkeypatch.setattr(zarr, "__version__", "3.1.6")
+    with pytest.raises(cd.InputError) as caught:
+        read(tmp_path)
+    assert "pip install" not in str(caught.value)
+
+
+def test_folders_that_are_no_whole_zarr_store(tmp_path):
+    pytest.importorskip("zarr", reason="Zarr stores need zarr")
+    lost, empty = tmp_path / "lost.zarr", tmp_path / "empty.zarr"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # from zarr, about text in its third format
+        xr.DataTree.from_dict({"posterior": dataset()}).to_zarr(lost)
+    for name in (".zgroup", ".zattrs", ".zmetadata", "zarr.json"):
+        (lost / name).unlink(missing_ok=True)
+    told = refusal("file-format", cd.as_draws, lost)
+    assert f"Zarr group {lost / 'posterior'}" in told
+    assert cd.as_draws(lost / "posterior").n_draws == cd.as_draws(dataset()).n_draws  # the way out
+    empty.mkdir()
+    assert "Zarr store" in refusal("file", cd.as_draws, empty)
+
+
 def test_zarr_store_without_zarr(tmp_path, monkeypatch):
     (tmp_path / "zarr.json").write_text("{}")
     monkeypatch.setitem(sys.modules, "zarr", None)

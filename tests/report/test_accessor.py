@@ -139,3 +139,28 @@ def test_arguments_of_a_plot_are_no_options_of_the_comparison(plot):
     with refused() as caught:
         getattr(tree(1).dependence, plot)(tree(2), compare={"var_names": ["a", "b"]})
     assert "'var_names'" in str(caught.value)
+    for compare, named in (({"target": tree(2)}, "'target'"), ("x", "compare"), (3, "compare"), ([("n_jobs", 1)], "compare")):
+        with refused() as caught:
+            getattr(tree(1).dependence, plot)(tree(2), compare=compare)
+        assert named in str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["discrepancy", "plot_pair"])
+def test_a_pair_without_a_target_is_refused_as_by_the_function(method):
+    with refused("no-target"):
+        getattr(tree(1).dependence, method)("a", "b", None)
+
+
+def test_options_of_a_pair_are_no_arguments_of_its_plot():
+    for name in ("first", "target"):
+        with refused() as caught:
+            tree(1).dependence.plot_pair("a", "b", tree(2), compare={name: "c"})
+        assert repr(name) in str(caught.value)
+
+
+def test_a_reference_in_a_list_is_refused():
+    for method in ("pairwise", "screen", "interactions"):
+        for item in (tree(2), tree(2)["posterior"].to_dataset()):
+            with refused("not-numeric") as caught:
+                getattr(tree(1).dependence, method)([item])
+            assert "without the list" in str(caught.value)

@@ -370,3 +370,127 @@ def test_a_shade_that_is_wanted_and_not_is_refused(plots):
     with refused():
         cd.plot_gap_forest(ranking(), backend="none", visuals={"shade": False}, shade_label="pair")
     cd.plot_gap_forest(ranking(), backend="none", visuals={"shade": False})
+
+
+@cache
+def ranking_of_one_sign(names=("a", "b", "c")):
+    """Gaps that are all far above zero."""
+    rng = np.random.default_rng(1)
+    strong = rng.multivariate_normal(np.zeros(3), [[1.0, 0.8, 0.7], [0.8, 1.0, 0.8], [0.7, 0.8, 1.0]], 1000)
+    return cd.pairwise(*(dict(zip(names, draws.T, strict=True)) for draws in (strong, rng.normal(size=(1000, 3)))), iid=True)
+
+
+def ends_of(forest, column="forest"):
+    """The ends of the horizontal axis of a panel."""
+    target = forest.get_target(None, {"column": column})
+    if forest.backend == "matplotlib":
+        return tuple(target.get_xlim())
+    if forest.backend == "plotly":
+        (axis,) = target.figure.select_xaxes(row=target.row, col=target.col)
+        return tuple(axis.range)
+    if forest.backend == "bokeh":
+        return target.x_range.start, target.x_range.end
+    return [part["lims"] for part in target if part["function"] == "xlim"][-1]
+
+
+@pytest.mark.parametrize("shade", [None, "pair", "__variable__"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_zero_is_in_the_axis_of_a_forest(plots, backend, shade):
+    result, number = ranking_of_one_sign(), ["level", "form"] if shade == "__variable__" else "level"
+    forest = cd.plot_gap_forest(result, backend=backend_or_skip(backend), shade_label=shade, number=number)
+    ends = ends_of(forest)
+    assert ends[0] < 0.0
+    assert ends[1] > max(pair.level + 2.0 * pair.level_se for pair in result)
+    bare = cd.plot_gap_forest(result, backend=backend, shade_label=shade, visuals={"reference": False}, number=number)
+    assert ends_of(bare) == ends
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_axis_that_is_drawn_into_grows(plots, backend):
+    weak, strong = ranking_of_one_sign(), replace(ranking_of_one_sign(), rows=ranking_of_one_sign().rows.copy())
+    strong.rows["level"] -= 1.5
+    for shade in (None, "pair"):
+        forest = cd.plot_gap_forest(weak, backend=backend_or_skip(backend), shade_label=shade)
+        before = ends_of(forest)
+        after = ends_of(cd.plot_gap_forest(strong, plot_collection=forest, shade_label=shade))
+        assert after[0] < strong.rows["level"].min()
+        assert after[1] == before[1]
+
+
+def test_a_shade_reaches_from_end_to_end(plots):
+    forest = cd.plot_gap_forest(ranking_of_one_sign(), backend="matplotlib", shade_label="pair")
+    panel = forest.get_target(None, {"column": "forest"})
+    places = [part.get_paths()[0].vertices[:, 0] for part in panel.collections if part.get_alpha()]
+    assert (min(map(np.min, places)), max(map(np.max, places))) == pytest.approx(ends_of(forest))
+
+
+def test_the_gaps_have_the_wide_panel_of_bokeh(plots):
+    forest = cd.plot_gap_forest(ranking_of_one_sign(), backend=backend_or_skip("bokeh"))
+    labels, gaps = (forest.get_target(None, {"column": column}).width for column in ("labels", "forest"))
+    assert gaps == 500  # five inches
+    assert labels < gaps
+    chosen = {"width_ratios": [1, 3], "figsize": (8, 3), "figsize_units": "inches"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # from arviz-plots, about inches
+        forest = cd.plot_gap_forest(ranking_of_one_sign(), backend="bokeh", figure_kwargs=chosen)
+    assert [forest.get_target(None, {"column": column}).width for column in ("labels", "forest")] == [200, 600]
+
+
+def test_plotly_has_room_beside_its_margins(plots):
+    for pairs in (1, 3):
+        forest = cd.plot_gap_forest(ranking_of_one_sign(), backend=backend_or_skip("plotly"), pairs=pairs)
+        layout = forest.viz["figure"].item().layout
+        assert layout.height - 180 >= 100 + 30 * pairs  # margins of 100 above and 80 below
+        assert layout.width - 160 >= 500
+    assert cd.plot_pairwise(ranking_of_one_sign(), backend="plotly").viz["figure"].item().layout.height - 180 >= 500
+
+
+@pytest.mark.parametrize("number", ["level", ["level", "form"]])
+def test_labels_are_inside_their_shade(plots, number):
+    names = tuple(f"WWW_a_long_name_of_a_variable_{k}" for k in range(3))
+    forest = cd.plot_gap_forest(ranking_of_one_sign(names), backend="matplotlib", shade_label="pair", number=number)
+    forest.savefig(os.devnull, format="png")  # so that positions are known
+    panel = forest.get_target(None, {"column": "labels"})
+    shades = [part.get_window_extent() for part in panel.collections if part.get_alpha()]
+    inside = panel.get_window_extent()
+    for words in panel.texts:
+        box = words.get_window_extent()
+        assert box.x0 >= inside.x0, words.get_text()
+        assert box.x1 <= inside.x1
+        if "~" in words.get_text():
+            assert box.x0 >= min(shade.x0 for shade in shades)
+
+
+def test_plotly_shows_names_as_they_are(plots):
+    result = ranking_of_one_sign(("<b>mu</b>", "a&b", "c"))
+    forest = cd.plot_gap_forest(result, backend=backend_or_skip("plotly")).viz["figure"].item()
+    matrix = cd.plot_pairwise(result, backend="plotly").viz["figure"].item()
+    for figure in (forest, matrix):
+        told = [str(part.text) for part in figure.layout.annotations] + [str(trace.text) for trace in figure.data]
+        assert any("&lt;b&gt;mu&lt;/b&gt;" in words for words in told)
+        assert not any("<b>mu" in words for words in told)
+    assert "<b>mu</b>" in texts(cd.plot_pairwise(result, backend="matplotlib").viz["plot"].values[0, 0])
+
+
+def test_a_matrix_without_anything_above_its_diagonal_is_refused(plots):
+    result = cd.pairwise(np.random.default_rng(2).normal(size=(4, 250, 3)), n_jobs=1)
+    assert not result.n_flagged
+    for draw in (cd.plot_pairwise, cd.plot_gap_forest):
+        with refused("shape") as caught:
+            draw(result, number="level", backend="none")
+        assert "'shape'" in str(caught.value)
+    cd.plot_pairwise(result, backend="none")
+
+
+def test_advice_is_about_the_pairs_that_were_chosen(plots):
+    rows = ranking().rows.copy()
+    own = [k for k, row in enumerate(rows) if ranking().label(row) == "a ~ b"]
+    for name in ("level", "level_se", "total_se"):
+        rows[name][own] = np.nan
+    result = replace(ranking(), rows=rows)
+    with refused("shape") as caught:
+        cd.plot_gap_forest(result, var_names=["a", "b"], number="level", backend="none")
+    advice = str(caught.value).partition(";")[2]
+    assert "'form'" in advice
+    assert "'level'" not in advice
+    assert "'total'" not in advice

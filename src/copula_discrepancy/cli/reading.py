@@ -53,9 +53,8 @@ def read(options: argparse.Namespace, path: Any, chains: Any, exclude: list[str]
 
     Commands without --kinds need numbers.
     """
-    missing = "drop" if options.missing == "listwise" else options.missing
     parts = getattr(options, "parts", None) or ("rows" if iid else "auto")
-    plain = settings(options, chains, exclude) | {"missing": missing, "parts": parts}
+    plain = settings(options, chains, exclude) | {"missing": options.missing, "parts": parts}
     if not hasattr(options, "kinds"):
         return numeric_draws(path, **(plain | others))
     return as_draws(path, **(plain | others), kinds=None if options.kinds is None else dict(options.kinds))

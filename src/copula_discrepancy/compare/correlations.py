@@ -78,7 +78,7 @@ def square_values(given: Any) -> tuple[Any, tuple[str, ...] | None]:
         return None, None
     try:
         shape = np.shape(given)
-    except ValueError:  # ragged
+    except (ValueError, TypeError):  # ragged, or of objects that are no arrays, such as DataTree
         return None, None
     return (given, labels) if len(shape) == 2 and shape[0] == shape[1] else (None, None)
 

@@ -231,7 +231,7 @@ def of_ranking(result: "Pairwise") -> Divergences | None:
     """The divergent draws of a ranking, looked for in its worst pairs; None if nothing is known about them."""
     draws, reference = result.samples
     marked = draws.diverging
-    if marked is None or result.unit != "pair" or result.lags or result.void:
+    if marked is None or result.unit != "pair" or result.void:
         return None
     flagged = [row for row in result.rows if row["flagged"] and result.ordered(row)]
     places: list[DivergencePlace] = []

@@ -15,6 +15,7 @@ from copula_discrepancy.data.naming import BRIEF, listed
 # Paths of a generator are many and short, and each stays near its start for a while: their number and their differences are no
 # fault, as they would be of a sampler's chains.
 _OF_CHAINS = ("one-chain", "swapped-axes", "chains-disagree", "chains-disagree-form")
+_OF_DRAWS = ("divergent-draws", "divergences-unknown")
 
 
 def refuse(lags: tuple[int, ...], iid: tuple[bool, bool], missing: str | None, weights: Any) -> None:
@@ -66,8 +67,8 @@ def over_time(aims: PairTargets, lags: tuple[int, ...]) -> tuple[PairTargets, La
 def caveats_of_paths(
     told: Sequence[Caveat], before: tuple[Draws, Draws | None], sides: Sequence[ComparedSample]
 ) -> list[Caveat]:
-    """Caveats of a comparison over time: those about rows and stuck paths are about the samples `before` columns were added."""
-    kept = [caveat for caveat in told if caveat.code not in (*ABOUT_ROWS, "stuck-chain", *_OF_CHAINS)]
+    """Caveats of a comparison over time: those about draws and paths are about the samples `before` columns were added."""
+    kept = [caveat for caveat in told if caveat.code not in (*ABOUT_ROWS, *_OF_DRAWS, "stuck-chain", *_OF_CHAINS)]
     original = [replace(side, draws=draws) for side, draws in zip(sides, before, strict=False) if draws is not None]
     return [*(caveat for caveat in sample_caveats(original) if caveat.code not in _OF_CHAINS), *kept]
 

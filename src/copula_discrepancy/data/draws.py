@@ -419,7 +419,6 @@ def ordered_only(draws: Draws) -> Draws:
 def _as_draws(draws: Any, options: ReadOptions, missing: str | None) -> Draws:
     if missing is not None:
         one_of(missing, "missing", MISSING)
-    missing = "drop" if missing == "listwise" else missing
     if callable(getattr(type(draws), "__draws__", None)):
         draws = draws.__draws__()
     if getattr(type(draws), "counts_only", False):

@@ -163,7 +163,10 @@ def _what_is_volatility(lagging: Lagging) -> str:
 
 
 def lagged(draws: Draws, lagging: Lagging) -> Draws:
-    """The draws with the columns of `lagging`; the first steps of each path, which have too short a past, are left out."""
+    """The draws with the columns of `lagging`; the first steps of each path, which have too short a past, are left out.
+
+    A row is divergent if its draw of now is.
+    """
     longest = lagging.lags[-1]
     n_chains, n_draws = draws.values.shape[:2]
     places = [draws.names.index(name) for name in lagging.variables]
@@ -187,9 +190,10 @@ def lagged(draws: Draws, lagging: Lagging) -> Draws:
         }
     incomplete = draws.incomplete and bool(np.isnan(values).any())
     notes = *draws.notes, note
+    diverging = None if draws.diverging is None else draws.diverging[:, longest:]
     return replace(
-        draws, values=values, names=lagging.names, notes=notes, incomplete=incomplete, diverging=None, **of_kinds
-    )  # a row is no longer a draw
+        draws, values=values, names=lagging.names, notes=notes, incomplete=incomplete, diverging=diverging, **of_kinds
+    )
 
 
 def distances_from_median(values: NDArray[np.float64]) -> NDArray[np.float64]:

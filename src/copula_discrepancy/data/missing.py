@@ -22,11 +22,14 @@ _WAYS_OUT = {
 def handle_missing(table: Table, missing: str | None) -> tuple[Table, bool]:
     """The table with its missing values rejected, dropped or kept, and whether any are kept."""
     policy = missing or ("pairs" if table.named and not table.chained else "raise")
-    if policy == "drop":
-        table = _complete_rows(table)
+    if policy in ("listwise", "drop"):
+        table = _complete_rows(table, policy)
     keeps_nan = policy == "pairs" and not table.chained
     chains = table.chain_names
-    require_finite(table.values, table.names, unit=table.unit, chained=table.chained, allow_nan=keeps_nan, chain_names=chains)
+    require_finite(
+        table.values, table.names, unit=table.unit, chained=table.chained, allow_nan=keeps_nan, chain_names=chains,
+        asked=missing == "pairs",
+    )  # fmt: skip
     if not keeps_nan or not (counts := np.isnan(table.values[0]).sum(axis=0)).any():
         return table, False
     n = table.values.shape[1]
@@ -36,7 +39,7 @@ def handle_missing(table: Table, missing: str | None) -> tuple[Table, bool]:
     return table.noted(f"missing values in {listed(missing_in)}"), True
 
 
-def _complete_rows(table: Table) -> Table:
+def _complete_rows(table: Table, policy: str) -> Table:
     """The rows of one sample that have every value."""
     incomplete = np.isnan(table.values).any(axis=2)
     count = int(incomplete.sum())
@@ -44,7 +47,7 @@ def _complete_rows(table: Table) -> Table:
         return table
     if table.chained:
         found = f"{count} of {incomplete.size} draws of these chains have missing values"
-        raise InputError(f"missing='drop' cannot be used with chains, but {found}; check the sampler", "nan")
+        raise InputError(f"missing={policy!r} cannot be used with chains, but {found}; check the sampler", "nan")
     if count == incomplete.size:
         empty = f" (variables without any values: {_empty(table)})" if _empty(table) else ""
         raise InputError(f"each of the {count} rows has a missing value{empty}; select other variables", "nan")
@@ -66,8 +69,12 @@ def require_finite(
     chained: bool = False,
     allow_nan: bool = False,
     chain_names: Sequence[str] = (),
+    asked: bool = False,
 ) -> None:
-    """Raise unless all of (..., draw, variable) is finite, or NaN if allowed; the error gives their number and location."""
+    """Raise unless all of (..., draw, variable) is finite, or NaN if allowed; the error gives their number and location.
+
+    `asked` tells that missing values were to be kept: the error says that those of chains are not.
+    """
     if array.dtype.kind != "f":
         return
     with np.errstate(over="ignore", invalid="ignore"):
@@ -86,9 +93,10 @@ def require_finite(
         ways_out.append("find out why the sampler produced them")
         if len(names) > 2:  # a pair is left with none
             ways_out.append("leave these variables out (exclude=, --exclude)")
+    beside = "; missing= (--missing) does not apply to chains" if "NaN" in found and chained and asked else ""
     counts = " and ".join(_counted(kind, where, names, unit, chain_names) for kind, where in found.items())
     what, code = "draws" if unit == "draw" else "values", "nan" if "NaN" in found else "infinite"
-    raise InputError(f"{what} must be finite, got {counts}; {', or '.join(ways_out)}", code)
+    raise InputError(f"{what} must be finite, got {counts}; {', or '.join(ways_out)}{beside}", code)
 
 
 def _counted(kind: str, where: NDArray[np.bool_], names: Sequence[str], unit: str, chains: Sequence[str]) -> str:

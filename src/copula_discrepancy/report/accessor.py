@@ -165,7 +165,7 @@ class DependenceAccessor:
 
         selection: dict[str, Any] = {"var_names": [first, second], "group": group, "coords": coords}
         draws = self.draws(**selection)
-        if not isinstance(target, Copula):
+        if target is not None and not isinstance(target, Copula):
             target = read_reference(target, draws, selection)
         return discrepancy(draws, target, **options)
 
@@ -319,7 +319,7 @@ class DependenceAccessor:
         """
         from copula_discrepancy.report.plots.clouds import plot_pair
 
-        _require_others(compare, {"group": group, "coords": coords})
+        _require_others(compare, ("first", "second", "target", "group", "coords"))
         result = self.discrepancy(first, second, target, group=group, coords=coords, **(compare or {}))
         return plot_pair(result, **options)
 
@@ -389,12 +389,15 @@ class DependenceAccessor:
 
     def _ranked(self, target: Any, var_names: Any, filter_vars: Any, group: str, coords: Any, compare: Any) -> Any:
         selection = {"var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords}
-        _require_others(compare, selection)
+        _require_others(compare, ("target", *selection))
         return self.pairwise(target, **selection, **(compare or {}))
 
 
-def _require_others(compare: Any, known: Mapping[str, Any]) -> None:
-    """Raise if options of the comparison are among the arguments of the method itself."""
+def _require_others(compare: Any, known: Sequence[str]) -> None:
+    """Raise unless options of the comparison are a mapping, and none of them is an argument of the method itself."""
+    if compare is not None and not isinstance(compare, Mapping):
+        rule = "compare must be a mapping of options of the comparison, such as {'n_jobs': 1}"
+        raise InputError(f"{rule}, got {compare!r:.60}")
     for name in compare or ():
         if name in known:
             raise InputError(f"compare has {name!r}, which is an argument of this method: pass {name}=... beside compare")

@@ -42,6 +42,12 @@ def _read_list(given: Any, options: ReadOptions) -> Table:
     if rows is not None:
         return read_mapping(rows, options)
     # rows may be many, and are lists of numbers
+    others = [item for item in given if not isinstance(item, list | tuple | int | float)]
+    labelled = next((type(item).__name__ for item in others if is_labelled(item) and not hasattr(item, "dtype")), None)
+    if labelled is not None:
+        way_out = "pass it without the list" if len(given) == 1 else "pass one that has them in a dimension chain"
+        rule = f"a list of draws must contain files, arrays or tables, got a {labelled} in it"
+        raise InputError(f"{rule}; {way_out}", "not-numeric")
     tables = [not isinstance(item, list | tuple | int | float) and is_tabular(item) for item in given]
     as_parts = options.parts == "rows"
     labels = [f"{'part' if as_parts else 'chain'} {k}" for k in range(len(given))] if as_parts or any(tables) else []

@@ -154,8 +154,13 @@ def _inside(folder: str) -> list[str]:
     paths = [os.path.join(folder, name) for name in names if not name.startswith((".", "_")) and not name.endswith(RECORD)]
     inner = next((path for path in paths if os.path.isdir(path)), None)
     if inner is not None:
+        if is_zarr(inner):  # of a store that lost its own metadata, or that is one of several
+            rule = "and no zarr.json or .zgroup of its own: pass that itself, or write the whole store again"
+            raise InputError(f"{folder} contains the Zarr group {inner}, {rule}", "file-format")
         advice = f"pass a directory of files, or a pattern such as '{inner}/*.csv'"
         raise InputError(f"{folder} contains the directory {inner}; {advice}", "file")
+    if not paths and folder.rstrip(os.sep).lower().endswith(_ZARR):
+        raise InputError(f"{folder} is an empty directory, not a Zarr store; check whether its run has begun", "file")
     if not paths:
         raise InputError(f"{folder} is an empty directory; it must contain files that end in {', '.join(_READERS)}", "file")
     endings = [_ending(path) or os.path.splitext(path)[1] for path in paths]
@@ -324,7 +329,6 @@ def _read_zarr(path: str, options: ReadOptions) -> Table:
         import zarr  # noqa: F401
     except ImportError:
         raise InputError("reading a Zarr store needs zarr: pip install zarr", "dependency") from None
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about stores without consolidated metadata, which are only slower to open

@@ -231,11 +231,23 @@ def _at(array: Any, name: str, coords: Mapping[Any, Any]) -> Any:
         if dim not in array.dims and dim not in array.xindexes:
             continue
         try:
-            array = array.sel({dim: labels})
+            array = array.sel({dim: _of_type(labels, array[dim].dtype)})
         except (KeyError, IndexError, ValueError, TypeError):
             known = f"the labels of {dim} (variable {name}): {listed(array[dim].values)}"
             raise InputError(f"coords: {dim}={labels!r:.80} is not among {known}", "unknown-name") from None
     return array
+
+
+def _of_type(labels: Any, dtype: Any) -> Any:
+    """Labels that were typed as text, as on a command line, as numbers where the dimension's own labels are numbers."""
+    texts = [labels] if isinstance(labels, str) else labels
+    if dtype.kind not in "iuf" or not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        return labels
+    try:
+        numbers = [dtype.type(text) for text in texts]
+    except (ValueError, OverflowError):
+        return labels  # refused as text that is no label
+    return numbers[0] if isinstance(labels, str) else numbers
 
 
 def _require_draws(arrays: Mapping[str, Any]) -> None:

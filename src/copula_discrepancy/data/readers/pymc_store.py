@@ -1,7 +1,7 @@
-"""Zarr stores as trees; those of PyMC's ZarrTrace hold more than draws: pickled objects, and the warm-up until the run ends.
+"""Zarr stores as trees, those of PyMC's ZarrTrace among them.
 
-zarr refuses to open a group with pickled objects since its version 3, so that only what draws need is opened. Statistics have
-the step method in front of their names.
+These hold more than draws: pickled objects, and the warm-up until the run ends. zarr refuses to open a group with pickled
+objects since its version 3, so that only what draws need is opened. Statistics have the step method in front of their names.
 """
 
 import json
@@ -18,6 +18,7 @@ from copula_discrepancy.data.readers.options import DEFAULT_GROUP
 
 STATE = "_sampling_state"
 WARMUP = "warmup_"
+_NEWER = 3  # the version of zarr with other arguments
 _STEP_METHOD = re.compile(r"sampler_\d+__")
 
 
@@ -35,7 +36,7 @@ def opened_group(path: str) -> Any:
     """The group at the root of a store, in any of zarr's versions; what is in it is opened by its name."""
     import zarr
 
-    newer: Any = {"use_consolidated": False} if int(zarr.__version__.split(".")[0]) >= 3 else {}
+    newer: Any = {"use_consolidated": False} if int(zarr.__version__.split(".")[0]) >= _NEWER else {}
     return zarr.open_group(path, mode="r", **newer)
 
 
@@ -46,10 +47,17 @@ def open_store(path: str, group: str, chunks: Any) -> Any:
     they are sorted by name.
     """
     import xarray as xr
+    import zarr
 
     if is_pymc_store(path):
         return open_pymc_store(path, group, chunks)
-    tree = xr.open_datatree(path, engine="zarr", chunks=chunks)
+    try:
+        tree = xr.open_datatree(path, engine="zarr", chunks=chunks)
+    except TypeError as error:  # arguments that only newer versions of zarr have
+        if int(zarr.__version__.split(".")[0]) >= _NEWER:
+            raise
+        found = f"this version of xarray needs a newer zarr than {zarr.__version__} ({error!s:.100})"
+        raise InputError(f'{found}: pip install "zarr>={_NEWER}"', "dependency") from None
     return tree if _is_consolidated(path) else tree.map_over_datasets(_by_name)
 
 

@@ -41,7 +41,6 @@ def open_zarr(path: str, options: ReadOptions) -> Source:
         raise InputError(
             f'{path} is a Zarr store; reading it in pieces needs dask: pip install "copula-discrepancy[dask]"', "dependency"
         ) from None
-
     label = os.path.basename(os.path.normpath(path))
     with failures_named(label):
         with warnings.catch_warnings():

@@ -16,17 +16,22 @@ from copula_discrepancy._core.checks import one_of, whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.readers.options import ReadOptions
+from copula_discrepancy.report.plots.arviz_arguments import Kind, labels_of, require_arguments
 from copula_discrepancy.report.plots.arviz_parts import (
+    DOTS,
     LONGEST,
     NUMBERS,
     arviz_plots_with,
+    backend_in_use,
     backend_of,
     figure_size,
+    in_letters,
     labeller_of,
-    refuse_unused,
+    limits_of,
+    require_number,
     require_ranking,
-    require_visuals,
     shown_number,
     significant_pairs,
 )
@@ -34,15 +39,17 @@ from copula_discrepancy.report.plots.arviz_parts import (
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
 
-_LETTER, _LINE = 0.078, 0.3  # inches of a letter and of a line of a forest
+_LETTER, _LINE, _EDGE = 0.095, 0.3, 0.15  # inches of a letter, of a line and beside the labels of a forest
 _MARGIN, _FOREST = 8, 5.0  # letters besides those of a pair, as of "level", and inches of the intervals
 _SHADE = "#c0c0c0"
 _SHADED = 0.55  # part of the labels' panel that arviz-plots shades behind the second label
 _ROOM = 0.6  # above the first row of a forest and below the last, in rows
 _OTHER, _NONE = "*", "\N{WHITE CIRCLE}"  # marks of pairs: other tests than those shown found a gap, or none did
+_BESIDE = 0.1  # margin of the gaps' axis, as a part of it, as arviz-plots has it
 _VISUALS = ("trunk", "twig", "point_estimate", "labels", "shade", "ticklabels", "remove_axis", "reference")
+_MAPPED = ("credible_interval", "point_estimate", "labels", "shade")
 _TWO = 2
-_HALF = 0.5  # share of the thick part of an interval
+_HALF = 0.5  # share of the thick part of an interval, and of the distance of two rows
 
 
 def plot_gap_forest(
@@ -82,7 +89,7 @@ def plot_gap_forest(
     labels, shade_label : optional
         As in arviz-plots' `plot_forest`, of the dimensions "__variable__", which is the gap, and "pair".
     plot_collection : PlotCollection, optional
-        One to draw into.
+        One to draw into, which has these gaps and pairs; its axis is made longer if needed.
     backend : {"matplotlib", "plotly", "bokeh", "none"}, optional
         By default that of ArviZ's settings.
     labeller : labeller, optional
@@ -100,8 +107,9 @@ def plot_gap_forest(
     Raises
     ------
     InputError
-        Without arviz-plots, for anything but a result of `pairwise`, for unknown variables, if no pair has the gap, and for
-        arguments that would change nothing, such as `group` and `ci_probs`: they were chosen when the result was made.
+        Without arviz-plots, or what its backend needs, for anything but a result of `pairwise`, for unknown variables, if no
+        pair has the gap, and for arguments that would change nothing, such as `group` and `ci_probs`: they were chosen when the
+        result was made.
 
     See Also
     --------
@@ -121,53 +129,69 @@ def plot_gap_forest(
         one_of(name, "number", NUMBERS)
     rows = _kept_rows(result, var_names, filter_vars, numbers, pairs)
     values, thick, thin = _intervals(result, numbers, rows)
-    plots = arviz_plots_with(backend)
-    refuse_unused(pc_kwargs, plots.plot_forest, "plot_gap_forest")
-    require_visuals(visuals, None)
+    plots = arviz_plots_with(backend, plot_collection)
+    several = len(numbers) > 1
+    named = labels_of(labels, shade_label, several)
+    kind = Kind(
+        plot_gap_forest, plots.plot_forest, plots.PlotCollection, plots.PlotCollection.grid, "plot_collection", _VISUALS,
+        _MAPPED, ("y", "overlay", *(["alpha"] if shade_label is not None else [])),
+    )  # fmt: skip
+    require_arguments(kind, plot_collection, backend, labeller, aes_by_visuals, visuals, pc_kwargs)
     told: dict[str, Any] = dict(visuals or {})
-    for name in told:
-        one_of(name, "visuals", _VISUALS)
     reference: Any = told.pop("reference", {})
     if told.get("shade") is False and shade_label is not None:
         raise InputError("visuals['shade'] is False, and shade_label says what to shade; omit one of them")
+    if told.get("labels") is False:
+        raise InputError("visuals['labels'] cannot be False; use labels=[] for a forest without labels")
     if told.get("shade") is False:
         del told["shade"]  # nothing is shaded without a label
+    drawing = backend_in_use(backend, plot_collection)
     short, marks = _short_labels(result, rows, numbers)
+    lengths = [len(label) for label in short.values()]
+    short = {label: in_letters(shown, drawing) for label, shown in short.items()}
     labeller = labeller_of(coord_map={"pair": short}) if labeller is None else _marking(labeller, marks)
     if plots.__version__.startswith("0."):  # whose forests do not use labellers
         values, thick, thin = (data.assign_coords(pair=[*short.values()]) for data in (values, thick, thin))
-    optional: dict[str, Any] = {"labels": labels, "shade_label": shade_label, "plot_collection": plot_collection}
-    several = len(numbers) > 1
-    optional["labels"] = labels or (["__variable__", "pair"] if several else ["pair"])
-    told.setdefault("shade", {"color": _SHADE})
-    alone = len(optional["labels"]) == 1
+    told["shade"] = {"color": _SHADE} | dict(_options(told.get("shade")))
+    alone = len(named) == 1
     if alone:  # arviz-plots begins the first label in the middle of its panel
-        told["labels"] = {"horizontal_align": "right"} | dict(told.get("labels") or {})
+        told["labels"] = {"horizontal_align": "right"} | dict(_options(told.get("labels")))
+    before = None
     if plot_collection is None:
-        size = _size_of_forest(values, list(short.values()), backend, several=several, shaded=shade_label is not None)
-        pc_kwargs["figure_kwargs"] = size | pc_kwargs.get("figure_kwargs", {})
+        size = _size_of_forest(values, lengths, drawing, named, shaded=shade_label is not None)
+        pc_kwargs["figure_kwargs"] = size | dict(pc_kwargs.get("figure_kwargs", {}))
+    else:
+        _require_rows(plot_collection, values)
+        before = limits_of(plot_collection, plot_collection.get_target(None, {"column": "forest"}))
+    optional: dict[str, Any] = {"shade_label": shade_label, "plot_collection": plot_collection}
     forest = plots.plot_forest(
-        values, combined=True, backend=backend, labeller=labeller, aes_by_visuals=aes_by_visuals, visuals=told,
+        values, combined=True, backend=backend, labeller=labeller, aes_by_visuals=aes_by_visuals, visuals=told, labels=[*named],
         stats={"trunk": thick, "twig": thin, "point_estimate": values.squeeze(("chain", "draw"), drop=True)},
         **{name: given for name, given in optional.items() if given is not None}, **pc_kwargs,
     )  # fmt: skip
     drawn_by, target = backend_of(forest), forest.get_target(None, {"column": "forest"})
+    labels_panel = forest.get_target(None, {"column": "labels"})
+    if drawing == "bokeh" and plot_collection is None:
+        _set_widths((labels_panel, target), pc_kwargs["figure_kwargs"])
+    reach = _around_zero(thin, before)
+    if shade_label is not None:
+        used = {"overlay", "alpha", *(aes_by_visuals or {}).get("shade", ())}
+        _shade_up_to(forest, plots, shade_label, thin, reach, forest.aes_set - used, told["shade"])
+    drawn_by.xlim(reach, target)
     if reference is not False:
-        options = {"color": "gray", "linestyle": "C1", "width": 1, **(reference if isinstance(reference, Mapping) else {})}
-        drawn_by.vline(0.0, target, **options)
+        drawn_by.vline(0.0, target, **{"color": "gray", "linestyle": "C1", "width": 1, **_options(reference)})
     unit = "distance of densities" if "form" in numbers else "Kendall's tau"
     axis = f"{', '.join(numbers)}{f' ({unit})' if not several or 'form' not in numbers else ''}"
     said = {_OTHER: "other tests found a gap", _NONE: "no gap found"}
     legend = "; ".join(f"{mark} {words}" for mark, words in said.items() if mark in marks.values())
     axis = f"{axis}, {100 * result.confidence:g}% intervals, not adjusted"
     drawn_by.xlabel(f"{axis}\n{legend}" if legend else axis, target)
-    labels_panel = forest.get_target(None, {"column": "labels"})
     if plot_collection is None:
         heights = [float(end(forest.get_aes_as_dataset("y").to_array())) for end in (np.min, np.max)]
         for panel in (target, labels_panel):
             drawn_by.ylim((heights[0] - _ROOM, heights[1] + _ROOM), panel)
-        if alone and shade_label is None:
-            drawn_by.xlim((-1.0, 0.05), labels_panel)
+        if alone:  # up to where its label ends; a shade begins at -0.1
+            drawn_by.xlim((-0.1, 0.005), labels_panel)
     if "ticklabels" not in told:  # what the columns are is seen
         drawn_by.xticks([], [], labels_panel)
     return forest
@@ -203,18 +227,72 @@ def _marking(labeller: Any, marks: Mapping[str, str]) -> Any:
     return marking
 
 
-def _size_of_forest(
-    values: Any, shown: Sequence[str], backend: str | None, *, several: bool, shaded: bool
-) -> dict[str, Any]:  # fmt: skip
-    """A figure with room for the labels of pairs, and a line for each."""
-    from arviz_base import rcParams
+def _options(given: Any) -> Mapping[str, Any]:
+    """The keyword arguments of a visual, which may be True."""
+    return given if isinstance(given, Mapping) else {}
 
-    labels = max(_LETTER * (max(map(len, shown)) + _MARGIN * (1 + several)), 1.0)
-    if several and shaded:
+
+def _size_of_forest(
+    values: Any, lengths: Sequence[int], backend: str, named: Sequence[str], *, shaded: bool
+) -> dict[str, Any]:  # fmt: skip
+    """A figure with room for the labels, those of pairs of these lengths, and a line for each gap."""
+    letters = (max(lengths) if "pair" in named else 0) + (_MARGIN if "__variable__" in named else 0)
+    labels = max(_LETTER * letters + _EDGE, 1.0)
+    if len(named) > 1 and shaded:
         labels /= _SHADED
     height = _LINE * values.sizes["pair"] * len(values.data_vars) + 1.0
-    size = figure_size(backend or rcParams["plot.backend"], labels + _FOREST, height)
-    return size | {"width_ratios": [labels, _FOREST]}
+    return figure_size(backend, labels + _FOREST, height) | {"width_ratios": [labels, _FOREST]}
+
+
+def _set_widths(panels: Sequence[Any], figure: Mapping[str, Any]) -> None:
+    """Give the panels of bokeh their widths: arviz-plots gives each one the width of the panel before."""
+    ratios, size = np.asarray(figure["width_ratios"], dtype=float), figure["figsize"]
+    if size is not None:
+        whole = size[0] * (1.0 if figure["figsize_units"] == "dots" else DOTS)
+        for panel, share in zip(panels, ratios / ratios.sum(), strict=True):
+            panel.width = round(whole * share)
+
+
+def _require_rows(forest: Any, values: Any) -> None:
+    """Raise unless a forest to draw into has a row for each of these gaps and pairs."""
+    rows = forest.get_aes_as_dataset("y") if "y" in forest.aes_set else {}
+    there = [name in rows and "pair" in rows[name].coords for name in values.data_vars]
+    if "column" not in forest.viz.coords or not all(there):
+        rule = "plot_collection must be a forest of the gaps that are drawn"
+        raise InputError(f"{rule}, {listed([*values.data_vars])}; omit it, or pass what plot_gap_forest returned for them")
+    pairs = {*np.atleast_1d(rows[next(iter(values.data_vars))]["pair"].values).tolist()}
+    missing = [pair for pair in values["pair"].values.tolist() if pair not in pairs]
+    if missing:
+        raise InputError(f"plot_collection has no rows of {listed(missing, BRIEF)}; select its pairs by var_names or pairs")
+
+
+def _around_zero(intervals: Any, before: tuple[float, float] | None) -> tuple[float, float]:
+    """The ends of an axis that shows all intervals and zero, and what it showed before."""
+    ends = intervals.to_array()
+    low, high = min(float(ends.min()), 0.0), max(float(ends.max()), 0.0)
+    margin = _BESIDE * (high - low) or 1.0
+    low, high = low - margin, high + margin
+    return (low, high) if before is None else (min(low, before[0]), max(high, before[1]))
+
+
+def _shade_up_to(
+    forest: Any, plots: Any, label: str, intervals: Any, reach: tuple[float, float], ignored: set[str],
+    options: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Shade the parts of the gaps' panel that arviz-plots, which shades as far as there are intervals, does not reach."""
+    ends, y = intervals.to_array(), forest.get_aes_as_dataset("y")
+    low, high = float(ends.min()), float(ends.max())
+    margin = _BESIDE * (high - low)
+    bottom, top = (y.min(), y.max()) if label == "__variable__" else (y, y)
+    import xarray as xr
+
+    stripes = xr.concat((bottom - _HALF, top + _HALF), "kwarg").assign_coords(kwarg=["y_bottom", "y_top"])
+    for start, end in ((reach[0], low - margin), (high + margin, reach[1])):
+        if start < end:
+            forest.map(
+                plots.visuals.fill_between_y, "shade", data=stripes, x=[start, end], coords={"column": "forest"},
+                ignore_aes=ignored, store_artist=False, **options,
+            )  # fmt: skip
 
 
 def _kept_rows(
@@ -222,20 +300,16 @@ def _kept_rows(
 ) -> NDArray[Any]:  # fmt: skip
     """The worst rows of the ranking that have these gaps, of some variables."""
     most = whole_number(pairs, "pairs", 1)
-    kept = np.all([np.isfinite(result.rows[name]) & np.isfinite(result.rows[f"{name}_se"]) for name in numbers], axis=0)
-    places: Sequence[int] = range(len(result.names))
+    rows = result.rows
     if var_names is not None or filter_vars is not None:
         options = ReadOptions.checked(var_names, filter_vars, "posterior", None, None, None)
         places = options.pick(result.names)
-        kept &= np.isin(result.rows["first"], places) & np.isin(result.rows["second"], places)
-    found = result.rows[kept][:most]
-    if not len(found):
         if len({*places}) < _TWO:
             raise InputError(f"var_names must select two variables or more, got {var_names!r:.60}", "shape")
-        others = " or ".join(repr(name) for name in NUMBERS if np.isfinite(result.rows[f"{name}_se"]).any())
-        way_out = f"use number={others}" if others else "compare more draws"
-        raise InputError(f"no pair of these variables has {' and '.join(numbers)} with a standard error; {way_out}", "shape")
-    return found
+        rows = rows[np.isin(rows["first"], places) & np.isin(rows["second"], places)]
+    require_number(result, rows, numbers)
+    kept = np.all([np.isfinite(rows[name]) & np.isfinite(rows[f"{name}_se"]) for name in numbers], axis=0)
+    return rows[kept][:most]
 
 
 def _intervals(result: Pairwise, numbers: Sequence[str], rows: NDArray[Any]) -> tuple[Any, Any, Any]:

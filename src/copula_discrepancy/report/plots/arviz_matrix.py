@@ -20,16 +20,17 @@ from copula_discrepancy.data.draws import Draws, require_ordered
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.estimate.ranks import rank_column
+from copula_discrepancy.report.plots.arviz_arguments import Kind, require_arguments
 from copula_discrepancy.report.plots.arviz_parts import (
     LONGEST,
     NUMBERS,
     arviz_plots_with,
     backend_of,
     figure_size,
+    in_letters,
     labeller_of,
-    refuse_unused,
+    require_number,
     require_ranking,
-    require_visuals,
     shown_number,
     significant_pairs,
 )
@@ -104,8 +105,9 @@ def plot_pairwise(
     Raises
     ------
     InputError
-        Without arviz-plots, for anything but a result of `pairwise`, for unknown variables, and for arguments that would change
-        nothing, such as `group`: the draws were chosen when the result was made.
+        Without arviz-plots, or what its backend needs, for anything but a result of `pairwise`, for unknown variables, if there
+        is nothing to show above the diagonal, and for arguments that would change nothing, such as `group`: the draws were
+        chosen when the result was made.
 
     See Also
     --------
@@ -123,11 +125,15 @@ def plot_pairwise(
     shown = whole_number(points, "points", 1)
     chosen = draws.select(_chosen(result, draws, var_names, filter_vars))
     require_ordered(chosen)
-    plots = arviz_plots_with(backend)
-    refuse_unused(pc_kwargs, plots.plot_pair, "plot_pairwise")
-    require_visuals(visuals, _VISUALS)
+    _require_gaps(result, chosen.names, number)
+    plots = arviz_plots_with(backend, plot_matrix)
+    kind = Kind(
+        plot_pairwise, plots.plot_pair, plots.PlotMatrix, plots.PlotMatrix.__init__, "plot_matrix", _VISUALS, _VISUALS[:2],
+        ("overlay",),
+    )  # fmt: skip
+    require_arguments(kind, plot_matrix, backend, labeller, aes_by_visuals, visuals, pc_kwargs)
     if plot_matrix is not None:
-        _require_same_matrix(plot_matrix, chosen.names, backend)
+        _require_same_variables(plot_matrix, chosen.names)
     ranks = _ranks(chosen)
     step = -(-chosen.n_chains * chosen.n_draws // shown)
     few = ranks.isel(draw=slice(None, None, step))
@@ -135,8 +141,6 @@ def plot_pairwise(
     pc_kwargs.setdefault("facet_dims", ["__variable__"])
     if plot_matrix is None:
         plot_matrix = _new_matrix(plots, few, backend, pc_kwargs)
-    for name in aes_by_visuals or ():
-        one_of(name, "aes_by_visuals", _VISUALS[:2])
     wanted: dict[str, Any] = {name: (visuals or {}).get(name, {}) for name in _VISUALS}
     wanted = {name: {} if found is True else found for name, found in wanted.items()}
     every = plot_matrix.aes_set
@@ -167,7 +171,7 @@ def plot_pairwise(
         short = dict(zip(result.names, wording.short_names(result.names, LONGEST), strict=True))
         short = {name: short[name] for name in chosen.names}
         label, longest = plots.visuals.label_plot, max(map(len, short.values()))
-        labeller = labeller or labeller_of(var_name_map=short)
+        labeller = labeller or labeller_of(var_name_map={k: in_letters(v, plot_matrix.backend) for k, v in short.items()})
         options = ({"size": _POINTS * _FITTING / longest} if longest > _FITTING else {}) | wanted["label"]
         plot_matrix.map(label, "label", data=few, ignore_aes=every, subset_info=True, labeller=labeller, **options)
     framed: dict[str, Any] = {"data": few, "ignore_aes": every, "store_artist": False, "drawn_by": backend_of(plot_matrix)}
@@ -178,13 +182,19 @@ def plot_pairwise(
     return plot_matrix
 
 
-def _require_same_matrix(matrix: Any, names: Sequence[str], backend: str | None) -> None:
-    """Raise unless a matrix to draw into has panels of these variables, in their order, and this backend."""
+def _require_gaps(result: Pairwise, names: Sequence[str], number: str) -> None:
+    """Raise if there would be nothing above the diagonal, neither a gap nor a verdict."""
+    places = [result.names.index(name) for name in names if name in result.names]
+    rows = result.rows[np.isin(result.rows["first"], places) & np.isin(result.rows["second"], places)]
+    if not (np.isfinite(rows[number]) | rows["flagged"]).any():
+        require_number(result, rows, (number,))
+
+
+def _require_same_variables(matrix: Any, names: Sequence[str]) -> None:
+    """Raise unless a matrix to draw into has panels of these variables, in their order."""
     there = [str(name) for name in matrix.data.data_vars]
     if there != [*names]:
         raise InputError(f"plot_matrix must have the variables that are drawn, {listed(names)}, got {listed(there)}")
-    if backend is not None and backend != matrix.backend:
-        raise InputError(f"backend={backend!r} was passed, but plot_matrix has {matrix.backend!r}; omit it")
 
 
 def _ticks_at_ends(_: Any, target: Any, *, drawn_by: Any, **__: Any) -> None:

@@ -1,30 +1,53 @@
-"""What plots by arviz-plots share: its modules, labels, sizes, and the refusal of what would change nothing.
+"""What plots by arviz-plots share: its modules, labels and sizes.
 
 Arguments have ArviZ's names. Nothing is read or compared here, so there is no `group` and no `coords`: these were chosen when
 the result was made. The backend may be matplotlib, plotly or bokeh, and visuals can be added afterwards.
 """
 
-import inspect
-from collections.abc import Mapping
+from collections.abc import Sequence
+from html import escape
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from copula_discrepancy._core.checks import one_of
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.compare.many import pairwise
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.report.plots.maps import beyond_chance
 
 LONGEST = 28  # letters of a name: more would be too small to read
 NUMBERS = ("level", "shape", "total", "form")  # that have a standard error
-_DOTS = 100.0  # per inch
-_CHOSEN_BEFORE = ("dt", "group", "coords", "sample_dims", "ci_prob", "ci_probs", "combined", "reference_values")
+DOTS = 100.0  # per inch
+_PLOTLY_MARGINS = (1.6, 1.8)  # inches that plotly takes off the width and the height of a figure, for axes and a title
 _BACKENDS = ("matplotlib", "plotly", "bokeh", "none")
 
 
 def backend_of(plot: Any) -> Any:
     """The backend of a plot, as a module with one function for each thing that is drawn."""
     return import_module(f"arviz_plots.backend.{plot.backend}")
+
+
+def backend_in_use(backend: Any, into: Any = None) -> str:
+    """The name of the backend: that of a plot to draw `into`, the chosen one, or that of ArviZ's settings."""
+    from arviz_base import rcParams
+
+    return str(into.backend if into is not None else backend or rcParams["plot.backend"])
+
+
+def limits_of(plot: Any, target: Any) -> tuple[float, float] | None:
+    """The ends of the horizontal axis of a panel; None if they were not set, or are not known before it is shown."""
+    if plot.backend == "matplotlib":
+        limits: Any = target.get_xlim()
+    elif plot.backend == "plotly":
+        limits = next(target.figure.select_xaxes(row=target.row, col=target.col)).range
+    elif plot.backend == "bokeh":
+        limits = target.x_range.start, target.x_range.end
+    else:
+        limits = next((part["lims"] for part in reversed(target) if part["function"] == "xlim"), None)
+    known = limits is not None and all(isinstance(end, int | float) and np.isfinite(end) for end in limits)
+    return (limits[0], limits[1]) if known else None
 
 
 def labeller_of(**maps: Any) -> Any:
@@ -45,33 +68,11 @@ def significant_pairs(result: Pairwise, number: str) -> set[frozenset[int]]:
     return {frozenset(pair) for pair in rows[["first", "second"]].tolist()}
 
 
-def refuse_unused(given: Mapping[str, Any], theirs: Any, function: str) -> None:
-    """Raise for arguments of ArviZ's plot, or of the comparison, that would be swallowed and change nothing."""
-    for name in given:
-        if name in _CHOSEN_BEFORE:
-            raise InputError(
-                f"{function} has no argument {name!r}: it draws a result, whose draws and confidence were chosen in cd.pairwise"
-            )
-        if name in inspect.signature(theirs).parameters:
-            raise InputError(f"{function} has no argument {name!r}, which {theirs.__name__} of arviz-plots has; omit it")
-        if name in inspect.signature(pairwise).parameters:
-            raise InputError(
-                f"{name!r} is an option of the comparison: pass it to cd.pairwise, or as compare={{{name!r}: ...}} to the "
-                "method of a dataset"
-            )
+def arviz_plots_with(backend: Any, into: Any = None) -> Any:
+    """arviz-plots, with a backend that it has and can use, or an error that says how to install it.
 
-
-def require_visuals(visuals: Any, known: tuple[str, ...] | None) -> None:
-    """Raise unless visuals are mappings of keyword arguments, or True or False."""
-    for name, options in (visuals or {}).items():
-        if known is not None:
-            one_of(name, "visuals", known)
-        if not isinstance(options, Mapping | bool):
-            raise InputError(f"visuals[{name!r}] must be a mapping of keyword arguments, or False, got {options!r:.60}")
-
-
-def arviz_plots_with(backend: Any) -> Any:
-    """arviz-plots, with a backend that it has, or an error that says how to install it."""
+    A plot to draw `into` has its backend.
+    """
     if backend is not None:
         one_of(backend, "backend", _BACKENDS)
     try:
@@ -85,6 +86,14 @@ def arviz_plots_with(backend: Any) -> Any:
             "plot_tau_forest, which draw with matplotlib",
             "dependency",
         ) from None
+    if into is None:
+        chosen = backend_in_use(backend)
+        try:
+            import_module(f"arviz_plots.backend.{chosen}")
+        except ImportError as error:
+            why = f"backend={chosen!r} cannot be loaded ({error})"
+            way_out = f'pip install "arviz-plots[{chosen}]", or choose another backend'
+            raise InputError(f"{why}: {way_out}", "dependency") from None
     return arviz_plots
 
 
@@ -96,9 +105,27 @@ def require_ranking(result: Any, function: str) -> None:
         )
 
 
+def require_number(result: Pairwise, rows: NDArray[Any], numbers: Sequence[str]) -> None:
+    """Raise if none of these pairs has these gaps with standard errors; the error names the gaps that some have."""
+    known = {name: np.isfinite(rows[name]) & np.isfinite(rows[f"{name}_se"]) for name in NUMBERS}
+    if np.all([known[name] for name in numbers], axis=0).any():
+        return
+    others = " or ".join(repr(name) for name in NUMBERS if known[name].any())
+    which = "no pair" if len(rows) == len(result.rows) else "no pair of these variables"
+    way_out = f"use number={others}" if others else "compare more draws"
+    raise InputError(f"{which} has {' and '.join(numbers)} with a standard error; {way_out}", "shape")
+
+
+def in_letters(text: str, backend: str) -> str:
+    """A name as the backend takes it: plotly reads <b> as HTML."""
+    return escape(text, quote=False) if backend == "plotly" else text
+
+
 def figure_size(backend: str, width: float, height: float) -> dict[str, Any]:
     """A size in inches as the backend takes it, and margins that fit what is drawn."""
     if backend in ("matplotlib", "none"):
         fitting = {"layout": "constrained"} if backend == "matplotlib" else {}
         return {"figsize": (width, height), "figsize_units": "inches", **fitting}
-    return {"figsize": (_DOTS * width, _DOTS * height), "figsize_units": "dots"}  # the others warn of inches
+    if backend == "plotly":
+        width, height = width + _PLOTLY_MARGINS[0], height + _PLOTLY_MARGINS[1]
+    return {"figsize": (DOTS * width, DOTS * height), "figsize_units": "dots"}  # the others warn of inches
