@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import copula_discrepancy as cd
-from copula_discrepancy.estimate.pair import TOO_COARSE, uneven_ties
+from copula_discrepancy.estimate.pair import uneven_ties
 from copula_discrepancy.estimate.tails import CORNERS
 
 # Every number that may be NaN or infinite, and why. What is not here must be finite.
@@ -172,8 +172,6 @@ def too_tied(found: cd.Discrepancy) -> bool:
     """Whether a variable takes too few values for a likelihood, or samples of unequal size are tied too much."""
     fits = [found.fit] if found.reference is None else [found.fit, found.reference]
     shares = [(fit.n, fit.pair.tied_share) for fit in fits]
-    if len(fits) == 1 and found.fit.pair.discrete_share() * math.sqrt(found.fit.n) > TOO_COARSE:
-        return True
     return any(fit.pair.too_discrete for fit in fits) or (len(fits) > 1 and uneven_ties(*shares[0], *shares[1]))
 
 

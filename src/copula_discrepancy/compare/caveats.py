@@ -15,19 +15,22 @@ from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.readers.divergences import UNKNOWN_DIVERGENCES
 from copula_discrepancy.data.repeats import repeated_rows
+from copula_discrepancy.estimate import ties
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.coded_samples import left_out_share
 from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.fit_caveats import bound_caveat, df_caveat
 from copula_discrepancy.estimate.form import FORM_RHAT_LIMIT
 from copula_discrepancy.estimate.likelihood import DF_RANGE
-from copula_discrepancy.estimate.pair import DISCRETE, FEWEST_FOR_SHAPE, TOO_COARSE, TOO_DISCRETE, on_one_grid
+from copula_discrepancy.estimate.pair import DISCRETE, FEWEST_FOR_SHAPE, TOO_DISCRETE, on_one_grid
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.repeated_chains import repeated_chains_caveats
 from copula_discrepancy.estimate.strength import FREQUENT
 from copula_discrepancy.families import Copula, resolve_family
 
 _MUCH = 0.05  # share of rows in levels that are not compared from which the answer has a reservation
+# Weight of ties times the root of the number of draws from which standard errors of shape are a third larger, or more.
+_NO_SMALL_PART = 0.3
 _NAMED = 8  # stuck chains that get a caveat each; of the others only the number is given
 _FITTED = ("tau", "theta")
 _NEARLY = 1.0 - 1e-9  # |tau| above which a moment estimate may round to its limit
@@ -401,41 +404,42 @@ def _discrete(compared: Compared, sides: Sequence[ComparedSample], rare: Sequenc
     """
     rounded: list[str] = []
     few: list[str] = []
-    coarse: list[str] = []
+    alone = len(sides) == 1
     for k, name in enumerate(sides[0].draws.names):
-        if name in rare or sides[0].draws.labels(k):  # that categories and flags have few values is no news
+        # that categories and flags have few values is no news, what it does to a comparison with a copula is
+        if name in rare or (sides[0].draws.labels(k) and not alone):
             continue
         tied = [side.table.ties[k] / (0.5 * side.table.present[k] * (side.table.present[k] - 1.0)) for side in sides]
-        table = sides[0].table
         if max(tied) > TOO_DISCRETE and compared.method != "moment":
             few.append(name)
-        elif len(sides) == 1 and table.tied_shares[k] * math.sqrt(table.present[k]) > TOO_COARSE:
-            coarse.append(name)
-        elif max(tied) > DISCRETE and not _alike(sides, k):
+        elif (alone and _weighty(sides[0], k, tied[0])) or (max(tied) > DISCRETE and not _alike(sides, k)):
             rounded.append(name)
     caveats = []
     if few:
         take, them = ("takes", "it") if len(few) == 1 else ("take", "them")
-        without = "shape is" if len(sides) > 1 else "shape and form are"
+        without = "shape and form are" if alone and not np.isfinite(compared.rows["level"]).any() else "shape is"
         sentence = f"{listed(few, BRIEF)} {take} so few values that no copula density describes {them}; {without} not tested"
         caveats.append(caveat_of("few-values", sentence))
-    if coarse:
-        level = ""
-        if np.isfinite(compared.rows["level"]).any():
-            level = ", and level compares tau-b with the target's tau, from which ties move it"
+    if rounded and alone:
         sentence = (
-            f"values of {listed(coarse, BRIEF)} are tied, as if rounded or discrete, which without a reference sample looks "
-            f"like a misfit of any family; shape and form are not tested where ties are not of whole points{level}"
+            f"values of {listed(rounded, BRIEF)} are tied, as if rounded or discrete, which without a reference sample can "
+            "look like a misfit; standard errors include what ties may do, so that smaller gaps are not found"
         )
-        caveats.append(caveat_of("few-values", sentence))
-    if rounded:
-        where = "" if len(sides) == 1 else " in one sample only"
+        caveats.append(caveat_of("rounded-values", sentence))
+    elif rounded:
         sentence = (
-            f"values of {listed(rounded, BRIEF)} are tied{where}, as if rounded or discrete; a likelihood fit treats "
-            "them as continuous, which biases shape and, slightly, level"
+            f"values of {listed(rounded, BRIEF)} are tied in one sample only, as if rounded or discrete; a likelihood fit "
+            "treats them as continuous, which biases shape and, slightly, level"
         )
         caveats.append(caveat_of("rounded-values", sentence))
     return caveats
+
+
+def _weighty(side: ComparedSample, k: int, tied: float) -> bool:
+    """Whether what ties of a variable may do is no small part of the standard errors of so many draws."""
+    largest = side.table.modes[k] / side.table.present[k]
+    weight = float(ties.weights(np.array(largest), np.array(tied), np.array(side.table.tied_shares[k])))
+    return weight > ties.NEGLIGIBLE and weight * math.sqrt(side.table.present[k]) > _NO_SMALL_PART
 
 
 def _alike(sides: Sequence[ComparedSample], k: int) -> bool:

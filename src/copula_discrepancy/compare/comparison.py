@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.tensors.device import Device
 from copula_discrepancy.compare.fitting import BothFits, Fitting, Found
 from copula_discrepancy.compare.rows import BLOCKS, empty_rows
+from copula_discrepancy.estimate import ties
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.coded_samples import CodedSamples
@@ -24,7 +25,6 @@ from copula_discrepancy.estimate.form import FormGap, form_gaps
 from copula_discrepancy.estimate.form_target import copula_coefficients
 from copula_discrepancy.estimate.gaps import Gaps, Side, Targets, divergence, form_is_tested, gaps, of_levels
 from copula_discrepancy.estimate.level_pairs import LevelGap
-from copula_discrepancy.estimate.pair import TOO_COARSE
 from copula_discrepancy.estimate.pair_block import PairBlock
 from copula_discrepancy.estimate.pattern import LONGEST, NO_PATTERN, Pattern, pattern_of_levels, patterns_of, proportional
 from copula_discrepancy.estimate.rank_table import RankedTable
@@ -297,35 +297,32 @@ class PairComparison:
             fits = self._fitting.fits(own, other, targets, with_levels)
             taus = np.stack([block.taus for block in (own, other) if block is not None])
             yardsticks = Yardsticks(fits.own, taus, targets)
-            aims = np.zeros((len(pairs), self.order**2))
+            aims, doubt = np.zeros((len(pairs), self.order**2)), None
+            # of two samples with the same ties what these do cancels
+            tied = np.zeros(len(pairs)) if other is not None else self._ties(own, fits.own, targets)
             for block, fitted in ((own, fits.own), (other, fits.reference)):
                 if block is not None and fitted is not None:
                     fitted.add_scores()
                     # corners of columns with levels are not tested
                     yardsticks.expect_in(block, np.full(len(pairs), keep) | ~with_levels, self.curves)
             if other is None:
-                aims = self._expected_forms(own, fits.own, targets)
+                aims, doubt = self._expected_forms(own, fits.own, targets, tied)
             for block in (own, other):
                 if block is not None:
                     block.finish(keep=keep)
             mine = Side.of(fits.own, self.curves)
             theirs = None if fits.reference is None else Side.of(fits.reference, self.curves)
-        # of two samples with the same ties these cancel
-        coarse = np.zeros(len(pairs), bool)
-        if other is None:
-            coarse = own.discrete_shares(np.arange(len(pairs))) * np.sqrt(mine.tau.n) > TOO_COARSE
-            coarse |= mine.too_discrete
         rhats = [FormRhats.none(len(pairs)) for _ in range(2)]
         form = None
         if order:
             no_target = other is None and not self.targets
-            tested = form_is_tested(mine, theirs, coarse)
-            form = form_gaps(own.form, None if other is None else other.form, aims, tested, fitted=no_target)
+            tested = form_is_tested(mine, theirs, fitted=no_target)
+            form = form_gaps(own.form, None if other is None else other.form, aims, tested, fitted=no_target, doubt=doubt)
             for k, (block, told) in enumerate(zip((own, other), self.compared, strict=True)):
                 if block is not None and told:
                     rhats[k] = FormRhats(*block.form.largest_rhats)
         form = self._with_levels(form, rhats, levels)
-        compared = self._compared(pairs, fits, (mine, theirs), targets, form, (rhats[0], rhats[1]), levels, coarse)
+        compared = self._compared(pairs, fits, (mine, theirs), targets, form, (rhats[0], rhats[1]), levels, tied)
         return compared, (own, other)
 
     @property
@@ -355,16 +352,35 @@ class PairComparison:
             rhats[end] = FormRhats(values, np.full(len(values), _CATEGORIES)) if told else FormRhats.none(len(values))
         return form
 
-    def _expected_forms(self, own: PairBlock, fits: Fits, targets: Mapping[int, Copula]) -> Array:
-        """The coefficients of known copulas or, without a target, of the fits, whose uncertainty the block takes in."""
-        found = np.full((fits.theta.size, self.order**2), math.nan)
+    def _ties(self, own: PairBlock, fits: Fits, targets: Mapping[int, Copula]) -> Array:
+        """How much ties may move what is compared with known copulas or, without a target, with the fits."""
+        taus = np.array([targets[k].tau if k in targets else tau for k, tau in enumerate(fits.tau.tolist())])
+        return ties.strengths(own.tie_weights, taus)
+
+    def _expected_forms(self, own: PairBlock, fits: Fits, targets: Mapping[int, Copula], tied: Array) -> tuple[Array, Array]:
+        """The coefficients of known copulas or, without a target, of the fits, whose uncertainty the block takes in.
+
+        With the ties of the draws, and what these may have done to the fits: both (pair, cell).
+        """
+        found, doubt = np.full((fits.theta.size, self.order**2), math.nan), np.zeros((fits.theta.size, self.order**2))
         for k, target in targets.items():
-            found[k] = copula_coefficients(target, self.order)
+            if own.tie_weights[k] > ties.NEGLIGIBLE:
+                wide = copula_coefficients(target, ties.WIDE)[None]
+                found[k] = ties.with_ties(wide, *own.tie_maps(np.array([k]), self.order))[0]
+            else:
+                found[k] = copula_coefficients(target, self.order)
         if not targets:
             for template, members in fits.families(np.flatnonzero(np.abs(fits.tau) < 1.0)):
                 found[members], steep = self.curves.coefficients(template, fits.tau[members], self.order)
+                at = np.flatnonzero(own.tie_weights[members] > ties.NEGLIGIBLE)
+                if at.size:
+                    wide, wide_steep = self.curves.coefficients(template, fits.tau[members[at]], ties.WIDE)
+                    maps = own.tie_maps(members[at], self.order)
+                    found[members[at]] = ties.with_ties(wide, *maps)
+                    steep[at] = ties.with_ties(wide_steep, *maps, constant=0.0)
+                    doubt[members[at]] = (ties.FITTED * tied[members[at]])[:, None] * steep[at]
                 own.expect_form(members, steep)
-        return found
+        return found, doubt
 
     def _compared(
         self,
@@ -375,7 +391,7 @@ class PairComparison:
         form: FormGap,
         rhats: tuple[FormRhats, FormRhats],
         levels: Sequence[LevelGap | None],
-        coarse: NDArray[np.bool_],
+        tied: Array,
     ) -> ComparedPairs:
         """All numbers, from both samples and the gaps in form."""
         own, other = sides
@@ -391,7 +407,7 @@ class PairComparison:
             tau_target = other.tau.tau
             aims = Targets(other.fits.theta, other.fits.tau, other.has_member(), {})
         found, places = (
-            gaps(own, other, tau_target, form, coarse),
+            gaps(own, other, tau_target, form, tied),
             np.array([k for k, gap in enumerate(levels) if gap is not None], int),
         )
         if places.size:

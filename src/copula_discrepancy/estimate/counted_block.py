@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.lazy import lazy
+from copula_discrepancy.estimate import ties
 from copula_discrepancy.estimate.counted_pair import CountedPair, different_values
 from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.form import CellSpread, FormSide, usable_cells
@@ -92,6 +93,26 @@ class CountedBlock:
     def largest_group(self) -> NDArray[np.int64]:
         """The number of rows that share one value, in the variable of each pair with more of them."""
         return np.array([member.pair.largest_group for member in self._members], np.int64)
+
+    @lazy
+    def tie_weights(self) -> Array:
+        """How much ties that are not of repeated points matter to each pair; see `ties`."""
+        found = np.zeros(len(self._members))
+        for k, member in enumerate(self._members):
+            grid, every = member.pair.grid, 0.5 * member.pair.n * (member.pair.n - 1.0)
+            tied = np.array(grid.tied_pairs) / every
+            alike = max(tied) - member.pair.discrete_share()
+            found[k] = ties.weights(np.array(grid.largest_groups) / member.pair.n, tied, tied - alike).sum()
+        return found
+
+    def tie_maps(self, chosen: Places, order: int) -> tuple[Array, Array]:
+        """What ties make of polynomials of either variable of some pairs, (pair, degree, degree); see `ties.tie_map`."""
+        maps = np.empty((2, chosen.size, order, ties.WIDE + 1))
+        for place, k in enumerate(chosen.tolist()):
+            grid = self._members[k].pair.grid
+            for side, (edges, single) in enumerate(zip(grid.edges, grid.single, strict=True)):
+                maps[side, place] = ties.tie_map(edges[:-1][single], edges[1:][single], order)
+        return maps[0], maps[1]
 
     def pair(self, k: int) -> CountedPair:
         """The pair that a fit starts from."""

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy.estimate.form_target import copula_coefficients
 from copula_discrepancy.estimate.influence import rank_bias
-from copula_discrepancy.estimate.likelihood import student_part, with_df
-from copula_discrepancy.estimate.screening import DEGREES
+from copula_discrepancy.estimate.likelihood import DEGREES, student_part, with_df
 from copula_discrepancy.estimate.tails import Corner, corner_share
 from copula_discrepancy.families import Copula, Gaussian, Integral
 

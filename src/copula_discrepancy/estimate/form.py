@@ -263,6 +263,7 @@ def form_gaps(
     tested: NDArray[np.bool_],
     *,
     fitted: bool = False,
+    doubt: Array | None = None,
     fewest_cells: int = 2,
 ) -> FormGap:
     """The gaps in form of a block of pairs, from a reference sample or from known coefficients (NaN if there are none).
@@ -277,6 +278,8 @@ def form_gaps(
         Whether each pair can be tested.
     fitted : bool
         Whether the targets are fits to the draws themselves, so that there is nothing to keep.
+    doubt : array (pair, cell), optional
+        A standard deviation of the targets, the same for all cells up to the sign and size: fits to tied draws are biased.
     fewest_cells : int
         Coefficients that a pair needs to be tested; a single one of two ordered columns is the strength that level tests.
     """
@@ -285,6 +288,8 @@ def form_gaps(
     used = own.used if other is None else own.used & other.used
     covariances = [side.covariance for side in (own, other) if side is not None]
     total = covariances[0] if other is None else covariances[0] + covariances[1]
+    if doubt is not None:
+        total = total + doubt[:, :, None] * doubt[:, None, :]
     total = np.where(used[:, :, None] & used[:, None, :], total, 0.0)
     gaps, se = np.where(used, own.means - aims, 0.0), np.sqrt(np.diagonal(total, axis1=1, axis2=2))
     df, n_eff = _known_df(own, used), _smallest(own.n_eff, used)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._core.rowwise import Rowwise
+from copula_discrepancy._core.rowwise import Rowwise, plain
+from copula_discrepancy.estimate import ties
 from copula_discrepancy.estimate.family_curves import Curves
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.fits import Fits
@@ -147,6 +148,12 @@ class Gap(Rowwise):
         value, pvalue = (np.where(condition, number, math.nan) for number in (gap.value, gap.pvalue))
         return cls(value, spread, np.where(condition, gap.bias, 0.0), pvalue)
 
+    def doubted(self, doubt: Any) -> "Gap":
+        """The gap with a standard deviation added to its error; never more significant than without."""
+        spread = _doubted(self.spread, doubt)
+        pvalue = np.where(np.greater(doubt, 0.0), np.fmax(self.pvalue, spread.pvalue(self.value - self.bias)), self.pvalue)
+        return Gap(self.value, spread, self.bias, np.where(np.isnan(self.pvalue), math.nan, pvalue))
+
 
 @dataclass(frozen=True, eq=False)
 class Gaps(Rowwise):
@@ -180,38 +187,38 @@ class Gaps(Rowwise):
         return replace(one, corners={name: gap for name, gap in one.corners.items() if not math.isnan(gap.value)})
 
 
-def form_is_tested(own: Side, other: Side | None, coarse: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether form can be tested in both samples; pairs that are too `coarse` for a comparison with a copula cannot be."""
+def form_is_tested(own: Side, other: Side | None, *, fitted: bool) -> NDArray[np.bool_]:
+    """Whether form can be tested in both samples, or against a family that is `fitted` to one by a valid likelihood."""
     sides = [own] if other is None else [own, other]
     found: NDArray[np.bool_] = np.logical_and.reduce(
         [can_be_tested(side.tau.n, side.tau.perfect, side.largest_group) for side in sides]
     )
-    return found & ~coarse
+    return found & ~own.too_discrete if fitted else found
 
 
-def gaps(
-    own: Side, other: Side | None, tau_target: Array, form: FormGap | None, coarse: NDArray[np.bool_] | bool = False
-) -> Gaps:
+def gaps(own: Side, other: Side | None, tau_target: Array, form: FormGap | None, tied: Array | float = 0.0) -> Gaps:
     """The gaps between draws and a reference sample, or known taus (NaN without a target).
 
-    Where ties are too `coarse` for a comparison with a copula, there is no shape.
+    `tied` are the weights of ties that nothing cancels; what they may do is added to the standard errors.
     """
     moment, sides = own.fits.method == "moment", [own] if other is None else [own, other]
     nothing = np.zeros(tau_target.size)
     against = ~np.isnan(tau_target)
     tested = level_test(own.tau, None if other is None else other.tau, tau_target)
     level = Gap.where(against, Gap(own.tau.tau - tau_target, tested.spread, nothing, tested.pvalue))
+    level = level.doubted(ties.of_level(tied))
     # A tau that the family cannot reach has no theta; the moment gap is still the gap of the taus.
     fitted, *aimed = (side.tau.tau if moment else side.fits.tau for side in sides)
     aim = aimed[0] if aimed else tau_target
     shape = fitted - own.tau.tau - (aim - tau_target if aimed else 0.0)
     # a perfectly dependent sample has no shape, so there is no difference of shapes
     spreads = {name: own.spreads[name].plus(None if other is None else other.spreads[name]) for name in ("shape", "tau_fitted")}
+    spreads = {name: _doubted(spread, ties.FITTED * tied) for name, spread in spreads.items()}
     bias = own.bias - (0.0 if other is None else other.bias)
     valid = np.ones(nothing.size, bool)
     tested_too = valid
     if not moment:
-        valid = ~np.logical_or.reduce([*(side.too_discrete for side in sides), _uneven(own, other)]) & ~np.asarray(coarse)
+        valid = ~np.logical_or.reduce([*(side.too_discrete for side in sides), _uneven(own, other)])
         # the normal limit does not hold for a handful of draws, and a bias beyond the standard error cannot be corrected
         tested_too = ~np.logical_or.reduce([side.bias_is_large | (side.tau.n < FEWEST_FOR_SHAPE) for side in sides])
     total_gap = _gap(fitted - aim, spreads["tau_fitted"], bias, valid, tested_too)
@@ -220,6 +227,7 @@ def gaps(
         unknown = np.full(nothing.size, math.nan)
         shape_gap = Gap(shape, StandardError.unknown(nothing.size), nothing, unknown)
     corners = {name: tail_gap(own.corners[name], None if other is None else other.corners[name]) for name in CORNERS}
+    corners = {name: _doubted_tail(gap, ties.CORNER * tied) for name, gap in corners.items()}
     tails = joint_pvalue([gap.pvalue for gap in corners.values()])
     return Gaps(level, shape_gap, total_gap, corners, tails, form, tested.too_rare & against)
 
@@ -249,6 +257,20 @@ def of_levels(found: Gaps, chosen: Places, strength: Array, *, moment: bool) -> 
 def _gap(value: Array, spread: StandardError, bias: Array, valid: NDArray[np.bool_], tested: NDArray[np.bool_]) -> Gap:
     pvalue = np.where(tested, spread.pvalue(value - bias), math.nan)
     return Gap.where(valid & ~np.isnan(value), Gap(value, spread, bias, pvalue))
+
+
+def _doubted(spread: StandardError, doubt: Any) -> StandardError:
+    """A standard error with a standard deviation added to it; the same, to the last digit, where that is 0."""
+    doubt = np.broadcast_to(doubt, np.shape(spread.se))
+    wider = spread.plus(StandardError(doubt, np.full(doubt.shape, math.inf), np.full(doubt.shape, math.inf)))
+    return StandardError.where(doubt > 0.0, wider, spread)
+
+
+def _doubted_tail(gap: TailGap, doubt: Any) -> TailGap:
+    if not np.any(doubt):
+        return gap
+    wider = Gap(gap.value, gap.spread, 0.0, gap.pvalue).doubted(doubt)
+    return replace(gap, spread=wider.spread, pvalue=plain(wider.pvalue))
 
 
 def _uneven(own: Side, other: Side | None) -> Any:

@@ -26,6 +26,8 @@ _DF_START_DRAWS = 16_384
 # Search range of the degrees of freedom: below, quantiles of float probabilities overflow; above, a t copula cannot be
 # distinguished from the Gaussian one with 10**5 draws (their Kullback-Leibler divergence is below 1e-6).
 DF_RANGE = (0.1, 1000.0)
+# The df at which Student t copulas are tabulated: any serves a comparison of two samples; without a reference df is refined
+DEGREES = (0.35, 0.6, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 9.0, 13.0, 25.0)
 
 
 @dataclass(frozen=True)

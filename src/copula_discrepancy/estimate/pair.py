@@ -27,11 +27,6 @@ DISCRETE = 0.01
 # copula: at 0.46, a Poisson(0.5), the shape test rejects 12% of true nulls, for binary columns 45%; columns that are half
 # censored, or rounded to whole standard deviations, stay below and keep their level.
 TOO_DISCRETE = 0.35
-# Without a reference sample nothing cancels what ties do, and they look like a misfit of the family: share of tied pairs times
-# the square root of the number of draws above which shape and form are not tested then. Of draws from a Gaussian copula of
-# which one column is rounded to m values, shape and form reject 7% and 7% at 1.26 (n = 4,000, m = 50), 3% and 13% at 1.6
-# (n = 1,000, m = 20), 17% and 72% at 3.2 (n = 1,000, m = 10).
-TOO_COARSE = 1.3
 # Half-censored columns (0.25 of all pairs tied), 200 rows against 5,000: shape rejects 10% of true nulls; for equal sizes 6%.
 _UNEVEN, _TIED = 3.0, 0.15
 # Draws below which shape is not tested: for 15 draws at tau 0.98, a tenth of the p-values against 500 draws are below 1e-5.

@@ -50,6 +50,13 @@ class PairBlock(Protocol):
         """The number of draws that share one value, in the variable of each pair with more of them."""
 
     @property
+    def tie_weights(self) -> Array:
+        """How much ties that are not of repeated points matter to each pair; see `ties`."""
+
+    def tie_maps(self, chosen: Places, order: int) -> tuple[Array, Array]:
+        """What ties make of polynomials of either variable of some pairs, (pair, degree, degree); see `ties.tie_map`."""
+
+    @property
     def tail_shares(self) -> Array:
         """The shares of both variables inside their tails, (pair, corner, 2)."""
 

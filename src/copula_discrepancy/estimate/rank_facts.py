@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy._core.lazy import lazy
+from copula_discrepancy.estimate import ties
 from copula_discrepancy.estimate.form import TIMES_PER_BATCH, FormSide
 from copula_discrepancy.estimate.left_out import is_slow, with_equal_blocks
+from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranked_pairs import Places
 from copula_discrepancy.estimate.standard_error import StandardError
@@ -71,6 +73,10 @@ class RankFacts(ABC):
         """The sample in the processor's memory."""
 
     @abstractmethod
+    def pair(self, k: int) -> RankedPair:
+        """One of the pairs, ready for a fit of its own."""
+
+    @abstractmethod
     def influence_moments(self, chosen: Places) -> tuple[FloatArray, FloatArray]:
         """Sums of squares and of fourth powers of the influence values on tau, of some pairs."""
 
@@ -88,13 +94,35 @@ class RankFacts(ABC):
     @property
     def tied_share(self) -> FloatArray:
         """The share of pairs of draws that are tied, in the variable of each pair with more ties."""
-        ties, n = self.host.ties, self.host.n
-        return np.asarray(np.maximum(ties[self.first], ties[self.second]) / (0.5 * n * (n - 1.0)))
+        tied, n = self.host.ties, self.host.n
+        return np.asarray(np.maximum(tied[self.first], tied[self.second]) / (0.5 * n * (n - 1.0)))
 
     @property
     def largest_group(self) -> NDArray[np.int64]:
         """The number of draws that share one value, in the variable of each pair with more of them."""
         return np.maximum(self.host.modes[self.first], self.host.modes[self.second])
+
+    @lazy
+    def tie_weights(self) -> FloatArray:
+        """How much ties that are not of repeated points matter to each pair; see `ties`."""
+        places = self.first, self.second
+        largest = np.stack([np.where(self.host.ties[k] > 0, self.host.modes[k], 0) / self.host.n for k in places])
+        found = np.zeros(self.first.size)
+        for k in np.flatnonzero(largest.sum(axis=0) > ties.NEGLIGIBLE).tolist():
+            tied = np.array([self.host.ties[at[k]] for at in places], np.float64)
+            found[k] = ties.weights(largest[:, k], tied, tied - self.pair(k).tied_in_both()).sum()
+        return found
+
+    def tie_maps(self, chosen: Places, order: int) -> tuple[FloatArray, FloatArray]:
+        """What ties make of polynomials of either variable of some pairs, (pair, degree, degree); see `ties.tie_map`."""
+        variables, places = np.unique([self.first[chosen], self.second[chosen]], return_inverse=True)
+        maps = []
+        for k in variables.tolist():
+            sizes = np.bincount(self.host.ranks[k], minlength=self.host.n)  # of the groups, by their lowest ranks
+            starts = np.flatnonzero(sizes > 1)
+            maps.append(ties.tie_map(starts / self.host.n, (starts + sizes[starts]) / self.host.n, order))
+        first, second = np.array(maps)[places.reshape(2, -1)]
+        return first, second
 
     @lazy
     def margin_sizes(self) -> FloatArray:

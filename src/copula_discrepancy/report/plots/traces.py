@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 _FEWEST = 50  # draws to start with: with fewer, the intervals are wider than the plot
+_ROUNDING = 1e-6  # share of a standard error that may be the rounding of a difference
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ def _first_draws(result: Discrepancy, k: int, scoring: "_Scoring") -> tuple[floa
     spread = StandardError.of(own.influence["tau_fitted"], iid=result.iid).times(scoring.widening)
     if result.reference is not None:
         spread = spread.plus(result.reference.spreads["tau_fitted"])
+    else:
+        spread = scoring.with_ties(spread, total.se)
     bias = total.bias + fitted.tau_bias * (fitted.n / part.n - 1.0)  # the bias of ranks is of order 1/n
     limits = (-1.0 - result.tau_target, 1.0 - result.tau_target) if result.reference is None else (-2.0, 2.0)
     gap = Estimate.of(value, spread, bias=bias, tested=False, limits=limits, confidence=total.confidence)
@@ -110,7 +113,8 @@ def _first_draws(result: Discrepancy, k: int, scoring: "_Scoring") -> tuple[floa
 class _Scoring:
     """One step of Fisher scoring from a fit to all draws; NaN if that is not at a maximum.
 
-    `slope` is d tau / d theta; `widening` is the standard error of the fitted tau over that of its influence values alone.
+    `slope` is d tau / d theta; `widening` is the standard error of the fitted tau over that of its influence values alone; what
+    ties may do is in the error of the result, and does not fall with the number of draws.
     """
 
     fitted: Fit
@@ -126,6 +130,11 @@ class _Scoring:
         theta, tau = fitted.influence["theta"], fitted.influence["tau_fitted"]  # proportional to each other
         widening = fitted.spreads["tau_fitted"].se / StandardError.of(tau, iid=fitted.iid).se
         return cls(fitted, -curvature / fitted.n, float(np.vdot(theta, tau) / np.vdot(theta, theta)), widening)
+
+    def with_ties(self, spread: StandardError, se: float) -> StandardError:
+        """The standard error of fewer draws with what that of all draws, `se`, has beyond the sampling error of the fit."""
+        of_ties = math.sqrt(max(se**2 - self.fitted.spreads["tau_fitted"].se ** 2, 0.0))
+        return spread.plus(StandardError(of_ties, math.inf, math.inf)) if of_ties > _ROUNDING * se else spread
 
     def step(self, part: RankedPair) -> tuple[float, float]:
         """Theta and tau of the family for some of the draws; theta is NaN if it has no normal limit."""
