@@ -11,7 +11,10 @@ import copula_discrepancy as cd
 from copula_discrepancy.compare.gate import gate
 from copula_discrepancy.estimate import ties
 from copula_discrepancy.estimate.basis import polynomials
+from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.form_target import copula_coefficients
+from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.estimate.rank_table import RankedTable
 from tests.caveat_codes import codes_of
 
 careful = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
@@ -122,6 +125,21 @@ def test_misfits_are_found_with_ties(pattern):
     scale, effect = rng.normal(size=(2, 4000))
     funnel = stats.norm.cdf(np.column_stack([scale, np.exp(0.5 * scale) * effect / 1.5]).clip(-8, 8))
     assert cd.pairwise(PATTERNS[pattern](funnel), iid=True).n_flagged == 1
+
+
+def test_repeated_points_are_counted_once_for_all_pairs(monkeypatch):
+    states = np.random.default_rng(6).normal(size=(300, 4))
+    draws = np.repeat(states, np.random.default_rng(7).integers(1, 9, 300), axis=0)
+    table = RankedTable.of_columns(list(draws.T))
+    assert table.tied_rows == RankedPair.from_draws(draws[:, :2]).tied_in_both()
+    monkeypatch.setattr(RankedPair, "tied_in_both", None)
+    assert Block(table, [(0, 1), (2, 3)], compare=False, iid=False).tie_weights.tolist() == [0.0, 0.0]
+    monkeypatch.undo()
+    rounded = RankedTable.of_columns([*draws.T[:3], np.round(draws[:, 3])])
+    assert rounded.tied_rows == table.tied_rows
+    weights = Block(rounded, [(0, 1), (2, 3)], compare=False, iid=False).tie_weights
+    assert weights[0] == 0.0
+    assert weights[1] == pytest.approx(np.unique(np.round(draws[:, 3]), return_counts=True)[1].max() / len(draws), rel=0.05)
 
 
 @careful

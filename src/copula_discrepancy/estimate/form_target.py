@@ -27,6 +27,13 @@ def _rule(size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return s * s * (3.0 - 2.0 * s), 3.0 * s * (1.0 - s) * weights
 
 
+@lru_cache(maxsize=8)
+def _weighted_slopes(size: int, order: int) -> NDArray[np.float64]:
+    """The derivatives of the polynomials at the nodes, times their weights."""
+    u, weights = _rule(size)
+    return slopes(u, order) * weights
+
+
 @lru_cache(maxsize=512)
 def copula_coefficients(copula: Copula, order: int) -> NDArray[np.float64]:
     """E[phi_j(U) phi_k(V)] under a copula, one number per cell j * order + k."""
@@ -34,7 +41,7 @@ def copula_coefficients(copula: Copula, order: int) -> NDArray[np.float64]:
     u, weights = _rule(_MANY_NODES if inner is not None and inner.df < _SMALL_DF else _NODES)
     if abs(copula.tau) <= _STRONG:
         excess = copula.cdf(u[:, None], u[None, :]) - np.outer(u, u)
-        steep = slopes(u, order) * weights
+        steep = _weighted_slopes(u.size, order)
         found = steep @ excess @ steep.T
     else:
         size = u.size

@@ -110,7 +110,9 @@ class RankFacts(ABC):
         found = np.zeros(self.first.size)
         for k in np.flatnonzero(largest.sum(axis=0) > ties.NEGLIGIBLE).tolist():
             tied = np.array([self.host.ties[at[k]] for at in places], np.float64)
-            found[k] = ties.weights(largest[:, k], tied, tied - self.pair(k).tied_in_both()).sum()
+            # of a chain that repeats points nothing else is tied, so that pairs need not be looked at one by one
+            both = self.host.tied_rows if tied.min() == self.host.tied_rows else self.pair(k).tied_in_both()
+            found[k] = ties.weights(largest[:, k], tied, tied - both).sum()
         return found
 
     def tie_maps(self, chosen: Places, order: int) -> tuple[FloatArray, FloatArray]:

@@ -159,6 +159,17 @@ class RankedTable(RankedColumns):
         return [math.nan if hole else margin_size(column, self.n_chains) for column, hole in whole]
 
     @lazy
+    def tied_rows(self) -> int:
+        """The number of pairs of draws that are the same in all variables, as in a chain that repeats points."""
+        if not self.ties.all():
+            return 0
+        codes = np.zeros(self.n, np.int64)
+        for ranks in self.ranks:
+            _, codes = np.unique(codes * (self.n + 1) + ranks, return_inverse=True)
+        counts = np.bincount(codes)
+        return int(np.sum(counts * (counts - 1)) // 2)
+
+    @lazy
     def tied_shares(self) -> list[float]:
         """Share of pairs of draws tied in each variable, minus those tied in others too, as in a chain that repeats points."""
         whole = np.flatnonzero(~self.holes).tolist()

@@ -17,6 +17,7 @@ from copula_discrepancy.estimate.family_curves import TABULATED
 from copula_discrepancy.estimate.fit import fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.fits import Fits
+from copula_discrepancy.estimate.form_target import copula_coefficients
 from copula_discrepancy.estimate.likelihood import DEGREES, student_part, with_df
 from copula_discrepancy.estimate.pair import DISCRETE
 from copula_discrepancy.estimate.pair_block import PairBlock
@@ -42,6 +43,7 @@ _INSIDE = 0.03  # the same for families that start at a stronger dependence
 # Weight of ties from which likelihoods at mid-ranks, which are biased by them, do not choose the family of a single sample: of
 # 20,000 draws the wrong one was the best in a tenth of the patterns with more, in none with less.
 _TIED = 0.1
+_FINE_STEPS = 200.0  # of weak taus per unit
 
 
 class Screened:
@@ -142,7 +144,7 @@ def _closest_with_ties(block: PairBlock, chosen: Places) -> NDArray[np.intp]:
         at = np.flatnonzero(reaches(template, taus[None], _room(block.n[chosen])))
         if not at.size:
             continue
-        wide, wide_steep = TABULATED.coefficients(template, taus[at], ties.WIDE)
+        wide, wide_steep = _wide_coefficients(template, taus[at])
         some = maps[0][at], maps[1][at]
         apart, steep = own[at] - ties.with_ties(wide, *some), ties.with_ties(wide_steep, *some, constant=0.0)
         # ties move tau-b, too, so that the strength is not known exactly
@@ -152,6 +154,25 @@ def _closest_with_ties(block: PairBlock, chosen: Places) -> NDArray[np.intp]:
         closer = distance < least[at]
         least[at[closer]], best[at[closer]] = distance[closer], number
     return best[None]
+
+
+def _wide_coefficients(template: Copula, taus: Array) -> tuple[Array, Array]:
+    """Coefficients of form up to degree `ties.WIDE`, and their derivatives in tau, (pair, cell), exact enough for a choice.
+
+    Weak dependence of families of one sign, which is not tabulated, is computed at every 0.005 of tau; there coefficients are
+    nearly proportional to tau.
+    """
+    low, high = template.tau_range
+    weak = (np.abs(taus) < _CLEARLY_DEPENDENT) & (low * high == 0.0)
+    found = np.empty((2, taus.size, ties.WIDE**2))
+    found[:, ~weak] = TABULATED.coefficients(template, taus[~weak], ties.WIDE)
+    near = np.rint(taus * _FINE_STEPS)
+    near = np.where(near == 0.0, np.copysign(1.0, taus), near) / _FINE_STEPS
+    for tau in np.unique(near[weak]).tolist():
+        at = weak & (near == tau)
+        one = copula_coefficients(template.with_theta(template._theta_from_tau(tau)), ties.WIDE) / tau
+        found[0, at], found[1, at] = taus[at, None] * one, one
+    return found[0], found[1]
 
 
 def _room(n: Array) -> Array:
