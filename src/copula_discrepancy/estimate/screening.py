@@ -150,7 +150,8 @@ def _closest_with_ties(block: PairBlock, chosen: Places) -> NDArray[np.intp]:
         # ties move tau-b, too, so that the strength is not known exactly
         shift = np.sum(apart * steep, axis=1) / np.maximum(np.sum(steep**2, axis=1), 1e-12)
         shift = np.clip(shift, -unsure[at], unsure[at])
-        distance = np.sum((apart - shift[:, None] * steep) ** 2, axis=1)
+        # a parameter more takes up about the variance of one coefficient
+        distance = np.sum((apart - shift[:, None] * steep) ** 2, axis=1) + 2.0 * _penalty(template) / block.n[chosen[at]]
         closer = distance < least[at]
         least[at[closer]], best[at[closer]] = distance[closer], number
     return best[None]
