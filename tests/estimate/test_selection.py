@@ -8,7 +8,7 @@ import copula_discrepancy as cd
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.fit import fit_pair
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.screening import SCREENED, _choices, finalists
+from copula_discrepancy.estimate.screening import SCREENED, choices, finalists
 from copula_discrepancy.estimate.selection import select_pair
 from tests.pairwise_data import student
 
@@ -26,7 +26,7 @@ def screened(values, taus=None):
     if taus is None:
         return SCREENED.choose(block, None)[0].at(0), pair
     found = finalists(block, np.array([0]), np.array(taus)[:, None])[:, 0]
-    fits = [fit_pair(pair, _choices()[k], method="mle", iid=True) for k in found if k >= 0]
+    fits = [fit_pair(pair, choices()[k], method="mle", iid=True) for k in found if k >= 0]
     return min(fits, key=lambda fitted: -fitted.log_likelihood), pair
 
 

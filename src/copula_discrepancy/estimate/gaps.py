@@ -206,7 +206,7 @@ def gaps(own: Side, other: Side | None, tau_target: Array, form: FormGap | None,
     against = ~np.isnan(tau_target)
     tested = level_test(own.tau, None if other is None else other.tau, tau_target)
     level = Gap.where(against, Gap(own.tau.tau - tau_target, tested.spread, nothing, tested.pvalue))
-    level = level.doubted(ties.of_level(tied))
+    level = level.doubted(ties.LEVEL * tied)
     # A tau that the family cannot reach has no theta; the moment gap is still the gap of the taus.
     fitted, *aimed = (side.tau.tau if moment else side.fits.tau for side in sides)
     aim = aimed[0] if aimed else tau_target

@@ -42,7 +42,7 @@ _ERRORS_INSIDE, _LEAST_DEPENDENT = 2.0, 0.02
 _INSIDE = 0.03  # the same for families that start at a stronger dependence
 # Weight of ties from which likelihoods at mid-ranks, which are biased by them, do not choose the family of a single sample: of
 # 20,000 draws the wrong one was the best in a tenth of the patterns with more, in none with less.
-_TIED = 0.1
+TIED = 0.1
 _FINE_STEPS = 200.0  # of weak taus per unit
 
 
@@ -58,11 +58,11 @@ class Screened:
         taus = np.stack([block.taus for block in (guide, other) if block is not None])
         best, least = Fits(guide, "mle"), np.full(guide.taus.size, math.inf)
         varying = np.flatnonzero(np.abs(guide.taus) < 1.0)
-        slots = finalists(guide, varying, taus[:, varying], _room(guide.n[varying]) if other is None else _CLEARLY_DEPENDENT)
-        tied = np.zeros(guide.taus.size, bool) if other is not None else guide.tie_weights > _TIED
-        slots[:, tied[varying]] = _closest_with_ties(guide, varying[tied[varying]])
+        slots = finalists(guide, varying, taus[:, varying], alone=other is None)
+        tied = np.zeros(guide.taus.size, bool) if other is not None else guide.tie_weights > TIED
+        slots[:, tied[varying]] = closest_with_ties(guide, varying[tied[varying]])
         for choice in np.unique(slots[slots >= 0]).tolist():
-            template, members = _choices()[choice], varying[(slots == choice).any(axis=0)]
+            template, members = choices()[choice], varying[(slots == choice).any(axis=0)]
             fits = Fits(guide, "mle")
             fits.fit(members, template)
             criterion = np.where(fits.regular[members], _penalty(template) - fits.log_likelihood[members], math.inf)
@@ -106,21 +106,23 @@ def _refined(fitted: Fit) -> Fit:
     return fit_pair(fitted.pair, with_df(fitted.template, df), method="mle", iid=fitted.iid)
 
 
-def finalists(block: PairBlock, chosen: Places, taus: Array, room: Array | float = _CLEARLY_DEPENDENT) -> NDArray[np.intp]:
+def finalists(block: PairBlock, chosen: Places, taus: Array, *, alone: bool = False) -> NDArray[np.intp]:
     """The best families of some pairs on counts of binned ranks, among those that reach every one of `taus` with some margin.
 
-    `taus` is (sample, pair), and `room` the margin from independence. Returned are numbers of `_choices`, (finalist, pair), the
-    best first; -1 where there is none.
+    `taus` is (sample, pair). Returned are numbers of `choices`, (finalist, pair), the best first; -1 where there is none. A
+    sample that is `alone` has its sign with less dependence; with a few ties, which do not make tails, it may be a Student t.
     """
     places = np.clip(np.rint(block.taus[chosen] * _STEPS), -_LAST, _LAST).astype(np.intp)
-    counts, scores = block.squares(chosen), np.empty((chosen.size, len(_choices())))
+    counts, scores = block.squares(chosen), np.empty((chosen.size, len(choices())))
     for place in np.unique(places).tolist():
         here = places == place
         # one product per pair: a common one would round differently, depending on how many pairs there are
         scores[here] = (counts[here, None] @ _log_cells(place).T)[:, 0] - _penalties()
-    students = np.array([student_part(template) is not None for template in _choices()])
-    possible = np.stack([reaches(template, taus, room) for template in _choices()], axis=1)
-    possible &= ~(students & (block.discrete_shares(chosen) > DISCRETE)[:, None])
+    students = np.array([student_part(template) is not None for template in choices()])
+    room = _room(block.n[chosen]) if alone else _CLEARLY_DEPENDENT
+    possible = np.stack([reaches(template, taus, room) for template in choices()], axis=1)
+    if not alone:
+        possible &= ~(students & (block.discrete_shares(chosen) > DISCRETE)[:, None])
     scores = np.where(possible, scores, -math.inf)
     # of the Student t copulas, which differ in df, only the best is compared with other families
     best_student = np.argmax(np.where(students, scores, -math.inf), axis=1)
@@ -132,7 +134,7 @@ def finalists(block: PairBlock, chosen: Places, taus: Array, room: Array | float
     return np.where(usable, found, -1).T
 
 
-def _closest_with_ties(block: PairBlock, chosen: Places) -> NDArray[np.intp]:
+def closest_with_ties(block: PairBlock, chosen: Places) -> NDArray[np.intp]:
     """The family whose coefficients of form, with the ties of each pair, are closest to those of the draws: (1, pair)."""
     if not chosen.size:
         return np.empty((1, 0), np.intp)
@@ -140,7 +142,7 @@ def _closest_with_ties(block: PairBlock, chosen: Places) -> NDArray[np.intp]:
     own = np.stack([block.pair(k).coefficients(ORDER)[0].ravel() for k in chosen.tolist()])
     unsure = 2.0 * ties.LEVEL * block.tie_weights[chosen]
     least, best = np.full(chosen.size, math.inf), np.full(chosen.size, -1, np.intp)
-    for number, template in enumerate(_choices()):
+    for number, template in enumerate(choices()):
         at = np.flatnonzero(reaches(template, taus[None], _room(block.n[chosen])))
         if not at.size:
             continue
@@ -202,28 +204,29 @@ def _penalty(template: Copula) -> float:
 
 
 @lru_cache(maxsize=1)
-def _choices() -> tuple[Copula, ...]:
-    choices: list[Copula] = []
+def choices() -> tuple[Copula, ...]:
+    """The families that are tried, Student t with the df of the tables."""
+    found: list[Copula] = []
     for template, estimate_df in candidates():
-        choices += [with_df(template, df) for df in DEGREES] if estimate_df else [template]
-    return tuple(choices)
+        found += [with_df(template, df) for df in DEGREES] if estimate_df else [template]
+    return tuple(found)
 
 
 @lru_cache(maxsize=1)
 def _penalties() -> NDArray[np.float64]:
-    return np.array([_penalty(template) for template in _choices()])
+    return np.array([_penalty(template) for template in choices()])
 
 
 @lru_cache(maxsize=1)
 def gaussian() -> Copula:
     """The fallback family: it reaches every tau, and has a regular fit unless dependence is perfect."""
-    return next(template for template in _choices() if template.name == "Gaussian")
+    return next(template for template in choices() if template.name == "Gaussian")
 
 
 @lru_cache(maxsize=2 * _LAST + 1)
 def _log_cells(place: int) -> NDArray[np.float64]:
     """Log-probabilities of all cells under every choice at one tau of the grid; very small if a family has no such member."""
-    return np.stack([_log_cells_of(template, place / _STEPS) for template in _choices()])
+    return np.stack([_log_cells_of(template, place / _STEPS) for template in choices()])
 
 
 def _log_cells_of(template: Copula, tau: float) -> NDArray[np.float64]:

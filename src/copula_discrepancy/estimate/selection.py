@@ -16,6 +16,7 @@ from copula_discrepancy.estimate.pair import DISCRETE, RankedPair
 from copula_discrepancy.estimate.pair_block import PairBlock
 from copula_discrepancy.estimate.ranked_pairs import Places
 from copula_discrepancy.estimate.repeated_chains import chains_once, repeated_chains_caveats
+from copula_discrepancy.estimate.screening import TIED, choices, closest_with_ties
 from copula_discrepancy.estimate.standard_error import require_chain_length
 from copula_discrepancy.families import Gaussian, candidates
 
@@ -168,12 +169,19 @@ class Full:
     def choose(self, guide: PairBlock, other: PairBlock | None) -> tuple[Fits, list[Selection | None]]:
         """The fits of the families with the lowest AIC, and the rankings."""
         chosen, selections = Fits(guide, "mle"), []
+        alone = other is None
+        tied = guide.tie_weights > TIED if alone else np.zeros(guide.taus.size, bool)  # then likelihoods do not choose
+        closest = dict(
+            zip(np.flatnonzero(tied).tolist(), closest_with_ties(guide, np.flatnonzero(tied))[0].tolist(), strict=True)
+        )
         for k in range(guide.taus.size):
             pair, selection = guide.pair(k), None
             if pair.perfect_sign(by_rank=False) != 0.0:  # every family fits infinitely well
                 chosen.put(k, fit_pair(pair, Gaussian(0.5), method="mle", iid=guide.iid))
+            elif closest.get(k, -1) >= 0:
+                chosen.put(k, fit_pair(pair, choices()[closest[k]], method="mle", iid=guide.iid))
             else:
-                selection = select_pair(pair, iid=guide.iid)
+                selection = select_pair(pair, iid=guide.iid, few_ties=alone)
                 chosen.put(k, selection.best)
             selections.append(selection)
         return chosen, selections
@@ -186,15 +194,15 @@ class Full:
 FULL = Full()
 
 
-def select_pair(pair: RankedPair, *, iid: bool) -> Selection:
-    """Rank the families on a ranked pair."""
+def select_pair(pair: RankedPair, *, iid: bool, few_ties: bool = False) -> Selection:
+    """Rank the families on a ranked pair; with `few_ties`, which do not make tails, Student t is one of them."""
     if pair.perfect_sign(by_rank=False) != 0.0:
         raise InputError(
             "the draws are perfectly dependent, so no family fits better than another; pass a family, such as family='gumbel'",
             "perfect-dependence",
         )
     fits = []
-    discrete = pair.discrete_share() > DISCRETE
+    discrete = not few_ties and pair.discrete_share() > DISCRETE
     for template, estimate_df in candidates():
         if discrete and estimate_df:
             continue
