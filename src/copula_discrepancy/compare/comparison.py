@@ -12,17 +12,16 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.tensors.device import Device
 from copula_discrepancy.compare.fitting import BothFits, Fitting, Found
 from copula_discrepancy.compare.rows import BLOCKS, empty_rows
-from copula_discrepancy.estimate import ties
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.coded_samples import CodedSamples
 from copula_discrepancy.estimate.counted_block import CountedBlock
 from copula_discrepancy.estimate.counted_codes import CountedCodes
 from copula_discrepancy.estimate.counted_table import CountedTable
+from copula_discrepancy.estimate.expected_form import expected_forms, tie_strengths
 from copula_discrepancy.estimate.family_curves import TABULATED, Curves
 from copula_discrepancy.estimate.fits import Fits
 from copula_discrepancy.estimate.form import FormGap, form_gaps
-from copula_discrepancy.estimate.form_target import copula_coefficients
 from copula_discrepancy.estimate.gaps import Gaps, Side, Targets, divergence, form_is_tested, gaps, of_levels
 from copula_discrepancy.estimate.level_pairs import LevelGap
 from copula_discrepancy.estimate.pair_block import PairBlock
@@ -299,14 +298,14 @@ class PairComparison:
             yardsticks = Yardsticks(fits.own, taus, targets)
             aims, doubt = np.zeros((len(pairs), self.order**2)), None
             # of two samples with the same ties what these do cancels
-            tied = np.zeros(len(pairs)) if other is not None else self._ties(own, fits.own, targets)
+            tied = np.zeros(len(pairs)) if other is not None else tie_strengths(own, fits.own, targets)
             for block, fitted in ((own, fits.own), (other, fits.reference)):
                 if block is not None and fitted is not None:
                     fitted.add_scores()
                     # corners of columns with levels are not tested
                     yardsticks.expect_in(block, np.full(len(pairs), keep) | ~with_levels, self.curves)
             if other is None:
-                aims, doubt = self._expected_forms(own, fits.own, targets, tied)
+                aims, doubt = expected_forms(own, fits.own, targets, tied, curves=self.curves, order=self.order)
             for block in (own, other):
                 if block is not None:
                     block.finish(keep=keep)
@@ -351,36 +350,6 @@ class PairComparison:
             values = np.array([gap.rhats[end] for gap in levels if gap is not None])
             rhats[end] = FormRhats(values, np.full(len(values), _CATEGORIES)) if told else FormRhats.none(len(values))
         return form
-
-    def _ties(self, own: PairBlock, fits: Fits, targets: Mapping[int, Copula]) -> Array:
-        """How much ties may move what is compared with known copulas or, without a target, with the fits."""
-        taus = np.array([targets[k].tau if k in targets else tau for k, tau in enumerate(fits.tau.tolist())])
-        return ties.strengths(own.tie_weights, taus)
-
-    def _expected_forms(self, own: PairBlock, fits: Fits, targets: Mapping[int, Copula], tied: Array) -> tuple[Array, Array]:
-        """The coefficients of known copulas or, without a target, of the fits, whose uncertainty the block takes in.
-
-        With the ties of the draws, and what these may have done to the fits: both (pair, cell).
-        """
-        found, doubt = np.full((fits.theta.size, self.order**2), math.nan), np.zeros((fits.theta.size, self.order**2))
-        for k, target in targets.items():
-            if own.tie_weights[k] > ties.NEGLIGIBLE:
-                wide = copula_coefficients(target, ties.WIDE)[None]
-                found[k] = ties.with_ties(wide, *own.tie_maps(np.array([k]), self.order))[0]
-            else:
-                found[k] = copula_coefficients(target, self.order)
-        if not targets:
-            for template, members in fits.families(np.flatnonzero(np.abs(fits.tau) < 1.0)):
-                found[members], steep = self.curves.coefficients(template, fits.tau[members], self.order)
-                at = np.flatnonzero(own.tie_weights[members] > ties.NEGLIGIBLE)
-                if at.size:
-                    wide, wide_steep = self.curves.coefficients(template, fits.tau[members[at]], ties.WIDE)
-                    maps = own.tie_maps(members[at], self.order)
-                    found[members[at]] = ties.with_ties(wide, *maps)
-                    steep[at] = ties.with_ties(wide_steep, *maps, constant=0.0)
-                    doubt[members[at]] = (ties.FITTED * tied[members[at]])[:, None] * steep[at]
-                own.expect_form(members, steep)
-        return found, doubt
 
     def _compared(
         self,
