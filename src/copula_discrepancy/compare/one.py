@@ -25,6 +25,7 @@ from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.kinds import is_ordered
 from copula_discrepancy.data.naming import errors_about, listed
 from copula_discrepancy.data.repeats import in_a_row
+from copula_discrepancy.estimate import ties
 from copula_discrepancy.estimate.agreement import chain_agreement, comparable
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.coded_columns import MOST_LEVELS
@@ -303,7 +304,8 @@ def detailed(
     influence |= {"level": influence["tau"], "total": influence["tau_fitted"]}
     influence |= {name: blocks[0].influences(0)[name] for name in pair.gaps.corners}
     how: dict[str, Any] = {"confidence": confidence, "shannon": shannon, "m": m, "rng": rng}
-    scores = shannon_scores(fitted, target, reference, divergence=pair.ckl, **how)
+    doubt = ties.beyond(pair.gaps.total.spread.se, fitted.spreads["tau_fitted"].se) if reference is None else 0.0
+    scores = shannon_scores(fitted, target, reference, divergence=pair.ckl, doubt=doubt, **how)
     things = called(samples[0], comparison.iid[0])
     names = samples[0].names[0], samples[0].names[1]
     form = form_result(pair, names, confidence, "the target" if pair.other is None else "the reference", things)

@@ -27,6 +27,7 @@ from copula_discrepancy.estimate.bootstrap import (
     bootstrap_scores,
     replicates,
     require_resampling,
+    with_ties,
 )
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.multiplicity import adjust_pvalues
@@ -419,6 +420,8 @@ class Discrepancy(WithCaveats):
             label = "bootstrap of the reference"
             found = found.less(replicates(self.reference, count, source, block=block, progress=progress, label=label))
         deviations = found.deviations()
+        if self.reference is None:
+            deviations = with_ties(deviations, self.fit, self.estimates, source)
         estimates = dict(self.estimates)
         for name in GAPS:
             if not math.isfinite(self.estimates[name].se):

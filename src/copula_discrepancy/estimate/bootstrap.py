@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.progress import progress_bar
+from copula_discrepancy.estimate import ties
 from copula_discrepancy.estimate.divergence import score_intervals
 from copula_discrepancy.estimate.fit import fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
@@ -39,6 +40,25 @@ class Replicates:
             "tau": self.tau, "theta": self.theta, "tau_fitted": self.tau_fitted,
             "level": self.tau, "shape": shape, "total": self.tau_fitted,
         }  # fmt: skip
+
+
+_WITHOUT_TIES = {"level": "tau", "shape": "shape", "total": "tau_fitted"}  # errors of the gaps, by those of the fit
+
+
+def with_ties(
+    deviations: Mapping[str, NDArray[np.float64]], fitted: Fit, estimates: Mapping[str, Estimate], rng: np.random.Generator
+) -> Mapping[str, NDArray[np.float64]]:
+    """Deviations from a copula that has no ties, with what those of the draws may do, as it is in the errors of the gaps.
+
+    Samples of a copula have no ties, and resampled rows keep theirs: neither shows what ties do. The same normal numbers are
+    added to all gaps, in proportion, since ties move them together.
+    """
+    doubts = {name: ties.beyond(estimates[name].se, fitted.spreads[of].se) for name, of in _WITHOUT_TIES.items()}
+    doubts["theta"] = doubts["total"] * fitted.spreads["theta"].se / fitted.spreads["tau_fitted"].se if doubts["total"] else 0.0
+    if not any(doubts.values()):
+        return deviations
+    noise = rng.standard_normal(deviations["tau"].size)
+    return {name: values + doubts.get(name, 0.0) * noise for name, values in deviations.items()}
 
 
 def replicates(

@@ -42,12 +42,16 @@ def shannon_scores(
     reference: Fit | None,
     *,
     divergence: Integral,
+    doubt: float,
     confidence: float,
     shannon: str,
     m: int,
     rng: RandomSource,
 ) -> Scores:
-    """Score a fit against a target that is known, or fitted to a reference sample; their `divergence` is known."""
+    """Score a fit against a target that is known, or fitted to a reference sample; their `divergence` is known.
+
+    `doubt` is the standard deviation of what ties may have done to the fitted tau.
+    """
     ckl = divergence.value
     if not math.isfinite(ckl):  # perfect dependence, or nothing to integrate
         return _unknown(fitted, ckl, ckl, confidence)
@@ -58,11 +62,16 @@ def shannon_scores(
     if fitted.df_on_bound or any(not fit.regular or fit.pair.too_discrete for fit in fits):
         scores = _unknown(fitted, ckl, abs(entropy_gap), confidence)
     elif fitted.df_estimated and _df(copula) != _df(target):
-        scores = _two_parameters(fitted, target, ckl, entropy_gap, confidence)
+        scores = _two_parameters(fitted, target, ckl, entropy_gap, confidence, _growth(fitted, doubt))
     else:
-        scores = _one_parameter(fitted, target, reference, ckl, entropy_gap, confidence)
+        scores = _one_parameter(fitted, target, reference, ckl, entropy_gap, confidence, doubt)
     scores = replace(scores, notes=tuple(dict.fromkeys(note for integral in integrals for note in integral.notes)))
     return scores if shannon == "exact" else _simulated(scores, copula, target, m, rng)
+
+
+def _growth(fitted: Fit, doubt: float) -> float:
+    """By how much the error of the fit grows with what ties may have done to it."""
+    return math.hypot(1.0, doubt / fitted.spreads["tau_fitted"].se) if doubt else 1.0
 
 
 def _unknown(fitted: Fit, ckl: float, ced: float, confidence: float) -> Scores:
@@ -71,7 +80,7 @@ def _unknown(fitted: Fit, ckl: float, ced: float, confidence: float) -> Scores:
 
 
 def _one_parameter(
-    fitted: Fit, target: Copula, reference: Fit | None, ckl: float, entropy_gap: float, confidence: float
+    fitted: Fit, target: Copula, reference: Fit | None, ckl: float, entropy_gap: float, confidence: float, doubt: float
 ) -> Scores:
     """Both scores are functions of theta: their intervals are the images of theta's, and both are 0 if it is the target's.
 
@@ -87,6 +96,9 @@ def _one_parameter(
         spread, tau = spread.plus(reference.spreads["tau_fitted"]), tau + reference.tau_bias
         ckl_se = math.hypot(ckl_se, slopes.ckl_in_target * other.se)
         ced_se = math.hypot(ced_se, _slopes(target, target).entropy * other.se)
+    if doubt:
+        ckl_se, ced_se = (se * _growth(fitted, doubt) for se in (ckl_se, ced_se))
+        spread = spread.plus(StandardError(doubt, math.inf, math.inf))
     ends = fitted.theta_interval(spread, tau, confidence)
     intervals = score_intervals(copula, target, ends)
     zeros = [target.tau], [target.tau, -target.tau] if _mirrored(copula) else [target.tau]
@@ -139,7 +151,7 @@ def _score_at(copula: Copula, theta: float, score: Callable[[Copula], float]) ->
     return score(copula.with_theta(max(theta, domain.lower)))
 
 
-def _two_parameters(fitted: Fit, target: Copula, ckl: float, entropy_gap: float, confidence: float) -> Scores:
+def _two_parameters(fitted: Fit, target: Copula, ckl: float, entropy_gap: float, confidence: float, growth: float) -> Scores:
     """With df estimated too, CKL is 0 if (rho, 1/df) are the target's: Wald's test of both.
 
     On the scale of 1/df, where a df of 100 and one of 1000 are close. The interval is that of the distance sqrt(2 CKL),
@@ -152,7 +164,7 @@ def _two_parameters(fitted: Fit, target: Copula, ckl: float, entropy_gap: float,
     inverse = -df / own**2
     slopes = _slopes(fitted.copula, target)
     influences = slopes.ckl * rho + slopes.ckl_in_df * df, slopes.entropy * rho + slopes.entropy_in_df * df
-    spread, entropy_spread = (StandardError.of(values, iid=fitted.iid) for values in influences)
+    spread, entropy_spread = (StandardError.of(values, iid=fitted.iid).times(growth) for values in influences)
     # a long-run covariance from three long-run variances, on a common scale
     scales = np.array([np.std(rho), np.std(inverse)])
     first, second = rho / scales[0], inverse / scales[1]
@@ -163,7 +175,7 @@ def _two_parameters(fitted: Fit, target: Copula, ckl: float, entropy_gap: float,
         mixed = most * float(np.clip(np.mean(first * second), -_CORRELATED, _CORRELATED))
     covariance = np.array([[variances[0], mixed], [mixed, variances[1]]])
     step = np.array([fitted.theta - fitted.theta_bias - target.theta, 1.0 / own - 1.0 / goal]) / scales
-    statistic = float(step @ np.linalg.solve(covariance, step))
+    statistic = float(step @ np.linalg.solve(covariance, step)) / growth**2
     pvalue = float(fdtrc(2.0, spread.df, max(statistic, 0.0) / 2.0))
     distance = math.sqrt(2.0 * ckl)
     reach = float(stdtrit(spread.df, 0.5 + 0.5 * confidence)) * spread.se / distance

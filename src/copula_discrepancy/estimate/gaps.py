@@ -199,7 +199,7 @@ def form_is_tested(own: Side, other: Side | None, *, fitted: bool) -> NDArray[np
 def gaps(own: Side, other: Side | None, tau_target: Array, form: FormGap | None, tied: Array | float = 0.0) -> Gaps:
     """The gaps between draws and a reference sample, or known taus (NaN without a target).
 
-    `tied` are the weights of ties that nothing cancels; what they may do is added to the standard errors.
+    `tied` are the strengths of ties that nothing cancels (`ties.strengths`); what they may do is added to the standard errors.
     """
     moment, sides = own.fits.method == "moment", [own] if other is None else [own, other]
     nothing = np.zeros(tau_target.size)

@@ -169,8 +169,7 @@ def _wide_coefficients(template: Copula, taus: Array) -> tuple[Array, Array]:
     weak = (np.abs(taus) < _CLEARLY_DEPENDENT) & (low * high == 0.0)
     found = np.empty((2, taus.size, ties.WIDE**2))
     found[:, ~weak] = TABULATED.coefficients(template, taus[~weak], ties.WIDE)
-    near = np.rint(taus * _FINE_STEPS)
-    near = np.where(near == 0.0, np.copysign(1.0, taus), near) / _FINE_STEPS
+    near = np.rint(taus * _FINE_STEPS) / _FINE_STEPS  # never 0, from which `_LEAST_DEPENDENT` is four steps away
     for tau in np.unique(near[weak]).tolist():
         at = weak & (near == tau)
         one = copula_coefficients(template.with_theta(template._theta_from_tau(tau)), ties.WIDE) / tau

@@ -14,6 +14,8 @@ times the sum of these shares, and the root of |tau|, are standard deviations th
 alone are found in hardly any pair. Ties of independent variables do nothing.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +33,7 @@ WIDE = 24
 # significant.
 FITTED, LEVEL, CORNER = 0.6, 0.2, 0.2
 NEGLIGIBLE = 1e-3  # weight below which nothing of this matters: it is less than the error of 100,000 draws
+_ROUNDING = 1e-6  # share of a standard error that may be the rounding of a difference
 _SMALLEST = 5e-4  # share of a group: smaller ones change polynomials by their squares
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(WIDE + 1)  # exact for products of two polynomials
 
@@ -49,6 +52,12 @@ def strengths(weight: Array, tau: Array) -> Array:
     """What to multiply `FITTED`, `LEVEL` and `CORNER` by, for pairs with these weights and this tau of the copula."""
     root = np.sqrt(np.abs(np.where(np.isfinite(tau), tau, 1.0)))
     return np.where(weight > NEGLIGIBLE, weight * root, 0.0)
+
+
+def beyond(se: float, sampling: float) -> float:
+    """What ties have added to a standard error that is `sampling` without them; 0 up to rounding."""
+    added = math.sqrt(max(se**2 - sampling**2, 0.0)) if se > sampling else 0.0
+    return added if added > _ROUNDING * se else 0.0
 
 
 def tie_map(low: Array, high: Array, order: int) -> Array:

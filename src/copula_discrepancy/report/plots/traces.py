@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.checks import whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.one_result import Discrepancy
+from copula_discrepancy.estimate import ties
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.influence import theta_score
 from copula_discrepancy.estimate.pair import RankedPair
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 
 _FEWEST = 50  # draws to start with: with fewer, the intervals are wider than the plot
-_ROUNDING = 1e-6  # share of a standard error that may be the rounding of a difference
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ class _Scoring:
 
     def with_ties(self, spread: StandardError, se: float) -> StandardError:
         """The standard error of fewer draws with what that of all draws, `se`, has beyond the sampling error of the fit."""
-        of_ties = math.sqrt(max(se**2 - self.fitted.spreads["tau_fitted"].se ** 2, 0.0))
-        return spread.plus(StandardError(of_ties, math.inf, math.inf)) if of_ties > _ROUNDING * se else spread
+        of_ties = ties.beyond(se, self.fitted.spreads["tau_fitted"].se)
+        return spread.plus(StandardError(of_ties, math.inf, math.inf)) if of_ties else spread
 
     def step(self, part: RankedPair) -> tuple[float, float]:
         """Theta and tau of the family for some of the draws; theta is NaN if it has no normal limit."""
